@@ -1,0 +1,4 @@
+"""Owns every decision, as pure functions over frozen values.
+
+Refuses sockets, files, clocks and randomness.
+"""
