@@ -6,10 +6,10 @@ Refuses anything that only one hub has.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from gpustack_models.core.location import Location
 from gpustack_models.core.manifest import Entry
 from gpustack_models.core.refs import HubKind
 
@@ -23,18 +23,6 @@ class TokenState(StrEnum):
     ABSENT = "Absent"
     ACCEPTED = "Accepted"
     REJECTED = "Rejected"
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """Where the bytes of one file are: a URL on the hub, and the headers for that hub alone.
-
-    Redirects from it follow `core.redirects.follow(..., hub=endpoint)`; headers carry the token, so never print them.
-    """
-
-    url: str
-    endpoint: str
-    headers: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 class Hub(Protocol):

@@ -1,16 +1,29 @@
-"""Owns one decision: where a request may go next, and whether a hub's token may go along.
+"""Owns where bytes are, and one decision: where a request may go next, and whether a token may go along.
 
 Refuses redirects and next pages that would carry a token away from its hub, or step down from https.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from urllib.parse import urljoin, urlsplit
 
 from gpustack_models.errors import GsmError, Reason
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where the bytes of one file are: a URL below an endpoint, and the headers for that endpoint alone.
+
+    Redirects from it go by `follow(current, location, endpoint)`; the headers carry the token, so never print them.
+    """
+
+    url: str
+    endpoint: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
