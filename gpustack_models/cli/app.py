@@ -2,9 +2,9 @@
 
 Refuses everything a command does; its module does that, and is imported when the command runs.
 
-To add a command: write `cli/<name>.py` with `app = typer.Typer(add_completion=False)` and one function under
-`@app.command(epilog=lazy.examples("gsm <name> …"))` (several commands under one name: `app = lazy.group(ROWS)`, with a
-table of rows of its own), then add one row to `COMMANDS`. A command prints through `output.Output`, takes shared
+To add a command: write `cli/<name>.py` with `app = lazy.single()` and one function under
+`@app.command(epilog=lazy.examples("gsm <name> …"))` (several commands under one name: `app = lazy.group(ROWS, help=…)`,
+with a table of rows of its own), then add one row to `COMMANDS`. A command prints through `output.Output`, takes shared
 options from `options`, raises `GsmError`, returns nothing or an exit status, and imports what is heavy inside itself.
 """
 
@@ -41,7 +41,6 @@ def root() -> typer.Typer:
         name="gsm",
         help="Model weights as a first-class, verifiable object.",
         add_completion=True,
-        pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
@@ -91,7 +90,9 @@ def _root(
 def _usage(error: TyperException) -> int:
     context: Any = getattr(error, "ctx", None)
     message = error.format_message()
-    if message:  # without one, the help was asked for by giving no argument, and was printed
+    if type(error).__name__ == "NoArgsIsHelpError":  # typer keeps this class to itself; its message is the help
+        output.Output().note(message)
+    else:
         output.report(message, f"{context.command_path} --help" if context else "")
     return USAGE_EXIT_STATUS
 

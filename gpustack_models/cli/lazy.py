@@ -33,18 +33,22 @@ def group(rows: Iterable[Row], **settings: Any) -> typer.Typer:
             super().__init__(**attributes)
             # A stub carries what a listing needs; `resolve_command` puts the real command in its place.
             self.commands = {
-                row.name: TyperCommand(row.name, help=_plain(row.help), rich_markup_mode=self.rich_markup_mode)
-                for row in table.values()
+                row.name: TyperCommand(row.name, short_help=row.help, rich_markup_mode=None) for row in table.values()
             }
 
         def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
             name, stub, rest = super().resolve_command(ctx, args)
             return name, stub and load(table[args[0]]), rest
 
-    settings = {"add_completion": False, "epilog": examples(*(row.example for row in table.values())), **settings}
-    app = typer.Typer(cls=Group, no_args_is_help=True, **settings)
+    shown = {"epilog": examples(*(row.example for row in table.values()))}
+    app = typer.Typer(cls=Group, no_args_is_help=True, **{**_SETTINGS, **shown, **settings})
     app.callback()(_nothing)
     return app
+
+
+def single() -> typer.Typer:
+    """The `app` of a module that is one command; decorate its function with `app.command(epilog=examples(...))`."""
+    return typer.Typer(**_SETTINGS)
 
 
 def load(row: Row) -> Any:
@@ -55,13 +59,16 @@ def load(row: Row) -> Any:
 
 
 def examples(*lines: str) -> str:
-    """An epilog of commands that can be copied. A blank line between two keeps typer from joining them."""
-    return "\n\n".join(("Examples:", *(_plain(f"  {line}") for line in lines)))
-
-
-def _plain(text: str) -> str:
-    # Help is rich markup: an opening bracket would begin a style.
-    return text.replace("[", r"\[")
+    """An epilog of commands that can be copied: indented, and never wrapped."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def _nothing() -> None: ...
+
+
+# Plain help: it is pasted into issues and scripts, and rich would double the time it takes.
+_SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+}

@@ -11,10 +11,8 @@ from gpustack_models.cli import lazy
 
 
 def _module(name: str, said: list[str]) -> str:
-    import typer
-
     module = types.ModuleType(name)
-    app = typer.Typer(add_completion=False)
+    app = lazy.single()
 
     @app.command(epilog=lazy.examples(f"gsm {name} --all [x]"))
     def run(word: str) -> int:
