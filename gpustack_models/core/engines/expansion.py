@@ -1,0 +1,68 @@
+"""Owns how kubelet expands `$(NAME)` in arguments and environment values, before an engine sees a token.
+
+Refuses to guess what only the cluster knows: a reference into a Secret or ConfigMap becomes the mark UNKNOWN.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+#: Stands for text that only the cluster knows. No argument can hold it: a process argument ends at a NUL.
+UNKNOWN = "\0"
+
+#: Downward-API values that can never begin with a dash: names, addresses, identifiers.
+_PLAIN_FIELDS = {
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+}
+
+#: What a variable of the field `status.podIP` expands to here: the one address besides "all" that reaches a Pod.
+POD_ADDRESS = "<status.podIP>"
+_REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One entry of a container's `env`: a literal `value`, or the `field` path of the downward API, or neither."""
+
+    name: str
+    value: str | None = None
+    field: str = ""
+
+
+def known(variables: Iterable[Variable]) -> dict[str, str]:
+    """Each variable's value as kubelet sets it, in order: a literal may refer to those before it."""
+    values: dict[str, str] = {}
+    for variable in variables:
+        if variable.value is not None:
+            values[variable.name] = expand(variable.value, values)
+        elif variable.field in _PLAIN_FIELDS:
+            values[variable.name] = f"<{variable.field}>"
+        else:
+            values[variable.name] = UNKNOWN
+    return values
+
+
+def expand(text: str, values: Mapping[str, str]) -> str:
+    """The text as the container gets it: `$(NAME)` of a known name replaced, `$$` is `$`, an unknown name stays."""
+
+    def replace(match: re.Match[str]) -> str:
+        if match[0] == "$$":
+            return "$"
+        return values.get(match[1], match[0])
+
+    return _REFERENCE.sub(replace, text)
+
+
+def literal(text: str) -> str:
+    """The text written so that kubelet hands it on unchanged."""
+    return text.replace("$", "$$") if "$(" in text or "$$" in text else text
