@@ -1,0 +1,142 @@
+"""Owns setting single values inside YAML text: every other byte stays, comments, order and quoting with it.
+
+Refuses an edit whose result would not read back as asked (a value behind an alias or a merge).
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode
+
+from gpustack_models.errors import GsmError, Reason
+
+_Node = Any  # ruamel's nodes carry no types for their members
+
+#: What some YAML reader takes for a number when it is not quoted (a commit may be all digits, or 12e34).
+_NUMBER = re.compile(r"[0-9]+[eEbBoOxX]?[0-9]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """Set the member at `path` (keys, from the document's root; indexes as numbers) to a text.
+
+    The mapping that holds it must exist. A new member goes below its sibling `after`, or below the last one.
+    """
+
+    document: int
+    path: tuple[str | int, ...]
+    value: str
+    after: str = ""
+
+
+def documents(text: str, name: str) -> list[Any]:
+    """Every document of a YAML text as plain values. Raises GsmError(InvalidInput) with the line that is wrong."""
+    try:
+        return list(YAML(typ="safe", pure=True).load_all(text))
+    except YAMLError as error:
+        raise _unreadable(error, name) from error
+
+
+def lines(text: str) -> list[int]:
+    """The line at which each document's content begins, counted from 1."""
+    return [node.start_mark.line + 1 if node else 0 for node in YAML(typ="safe", pure=True).compose_all(text)]
+
+
+def edited(text: str, edits: Sequence[Set], name: str) -> str:
+    """The text with the edits made. Raises GsmError(InvalidInput) when one cannot be made in place."""
+    before = documents(text, name)
+    nodes = list(YAML(typ="safe", pure=True).compose_all(text))
+    splices = [_splice(text, nodes[edit.document], edit, name) for edit in edits]
+    for start, end, replacement in sorted(splices, reverse=True):
+        text = text[:start] + replacement + text[end:]
+    with suppress(GsmError):
+        if documents(text, name) == _expected(before, edits):
+            return text
+    raise GsmError(Reason.INVALID_INPUT, f"{name}: cannot be edited in place", hint="write the values by hand")
+
+
+def _expected(before: list[Any], edits: Iterable[Set]) -> list[Any]:
+    # Aliases make documents share values; an edit is of one place only.
+    after = copy.deepcopy(before)
+    for edit in edits:
+        holder = after[edit.document]
+        for key in edit.path[:-1]:
+            holder = holder[key]
+        holder[edit.path[-1]] = edit.value
+    return after
+
+
+def _splice(text: str, root: _Node, edit: Set, name: str) -> tuple[int, int, str]:
+    holder = root
+    for key in edit.path[:-1]:
+        holder = _child(holder, key)
+    if not isinstance(holder, MappingNode) or not holder.value:
+        raise GsmError(Reason.INVALID_INPUT, f"{name}: {'.'.join(map(str, edit.path))} has no place to be written")
+    members = {key.value: (key, value) for key, value in holder.value}
+    if member := members.get(edit.path[-1]):
+        return _replaced(text, member, edit.value)
+    sibling = members.get(edit.after) or holder.value[-1]
+    return _inserted(text, bool(holder.flow_style), sibling, str(edit.path[-1]), edit.value)
+
+
+def _child(node: _Node, key: str | int) -> _Node:
+    if isinstance(key, int):
+        return node.value[key]
+    return next(value for name, value in node.value if name.value == key)
+
+
+def _replaced(text: str, member: tuple[_Node, _Node], value: str) -> tuple[int, int, str]:
+    node = member[1]
+    start, end = node.start_mark.index, _end(text, member)
+    if start == node.end_mark.index:  # `key:` with nothing behind it; the node's mark is then wherever the next one is
+        return end, end, f" {_scalar(value)}"
+    style = node.style if isinstance(node, ScalarNode) else None
+    return start, end, f"{style}{value}{style}" if style in ("'", '"') else _scalar(value)
+
+
+def _inserted(text: str, flow: bool, sibling: tuple[_Node, _Node], key: str, value: str) -> tuple[int, int, str]:
+    at = _end(text, sibling)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    line_start = text.rfind("\n", 0, sibling[0].start_mark.index) + 1
+    indent = text[line_start : sibling[0].start_mark.index]
+    if flow:
+        separator = f",{newline}{indent}" if line_start and not indent.strip() else ", "
+        return at, at, f'{separator}"{key}": "{value}"'
+    line_end = text.find("\n", at)
+    # In a sequence the first key of an item stands behind a dash; the others stand below it.
+    line = f"{' ' * sibling[0].start_mark.column}{key}: {_scalar(value)}"
+    if line_end < 0:
+        return len(text), len(text), f"{newline}{line}"
+    return line_end + 1, line_end + 1, f"{line}{newline}"
+
+
+def _end(text: str, member: tuple[_Node, _Node]) -> int:
+    """Where the content of a member ends, without the line feeds and comments behind it."""
+    key, node = member
+    if not isinstance(node, ScalarNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _end(text, last if isinstance(node, MappingNode) else (last, last))
+    if node.start_mark.index == node.end_mark.index:
+        return text.index(":", key.end_mark.index) + 1
+    return len(text[: node.end_mark.index].rstrip("\r\n"))
+
+
+def _scalar(value: str) -> str:
+    return f'"{value}"' if _NUMBER.fullmatch(value) else value
+
+
+def _unreadable(error: YAMLError, name: str) -> GsmError:
+    problem, place = str(error).splitlines()[0], name
+    if isinstance(error, MarkedYAMLError):
+        problem = error.problem or error.context or problem
+        if mark := error.problem_mark or error.context_mark:
+            place = f"{name}:{mark.line + 1}"
+    return GsmError(Reason.INVALID_INPUT, f"{place}: not YAML: {problem}")
