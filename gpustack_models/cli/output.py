@@ -55,14 +55,14 @@ class Output:
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Rows for stdout in aligned columns, never cut: what is piped must stay whole."""
-        lines = [tuple(header), *(tuple(row) for row in rows)]
+        lines = [tuple(header), *(tuple(printable(cell) for cell in row) for row in rows)]
         widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
         self.data("".join(_aligned(line, widths) for line in lines))
 
     def fields(self, fields: Sequence[tuple[str, str]]) -> None:
         """One object for stdout: a name and its value per line."""
         width = max(len(name) for name, _ in fields)
-        self.data("".join(f"{name.ljust(width)}  {value}\n" for name, value in fields))
+        self.data("".join(f"{name.ljust(width)}  {printable(value)}\n" for name, value in fields))
 
     def note(self, text: str) -> None:
         """What is happening, on stderr; dropped when quiet."""
@@ -96,6 +96,11 @@ def report(message: str, hint: str = "") -> None:
         _talk(hint, "hint:", "cyan")
 
 
+def printable(text: str) -> str:
+    """One line that is safe on a terminal: names from a hub or a disk may hold what would write to it elsewhere."""
+    return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 def size_text(size: int) -> str:
     """Bytes as a person reads them, the exact number first."""
     value, unit = float(size), "B"
@@ -116,8 +121,7 @@ def _styled(text: str, color: str) -> str:
 
 
 def _talk(text: str, label: str = "", color: str = "") -> None:
-    # Names from a hub or a disk are hostile: control characters would write to the person's terminal.
-    safe = "".join(character if character.isprintable() or character == "\n" else "?" for character in text)
+    safe = "\n".join(printable(line) for line in text.split("\n"))
     try:
         print(f"{_styled(label, color)} {safe}" if label else safe, file=sys.stderr, flush=True)  # noqa: T201
     except BrokenPipeError:
