@@ -1,0 +1,211 @@
+"""Owns the folder of repositories: which there are, and each one read into a value when it is first asked for.
+
+Refuses writing, serving anything outside the folder, and hashing the same bytes twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as StillRunning
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpustack_models.errors import GsmError, Reason
+from gpustack_models.hub_server.commits import HashCache, build, needs
+from gpustack_models.hub_server.repository import Repository, Settings
+from gpustack_models.hub_server.scan import Found, walk
+from gpustack_models.hub_server.settings import SETTINGS_FILE, RepositorySettings, read_settings
+
+#: Called while files are hashed: the repository's name, the bytes hashed so far, the bytes there are.
+Progress = Callable[[str, int, int], None]
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,95}")
+#: How old a look at the disk may be, in seconds, and as a multiple of what the look itself cost.
+_FRESH_SECONDS = 1.0
+_FRESH_FACTOR = 20
+
+log = logging.getLogger("gpustack_models.hub_server")
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What was on disk: the settings and the files of each commit folder."""
+
+    settings: RepositorySettings
+    folders: Mapping[str, Found]
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    look: _Look
+    repository: Repository
+    fresh_until: float
+
+
+class Catalog:
+    """The repositories below one folder. Thread-safe; `close` ends what is still being hashed."""
+
+    def __init__(self, folder: Path, *, patience: float = 8.0, progress: Progress | None = None) -> None:
+        self.folder = folder
+        self.patience = patience
+        self._progress = progress
+        self._hashes = HashCache()
+        self._loaded: dict[str, _Loaded] = {}
+        self._running: dict[str, Future[Repository]] = {}
+        self._hashed: dict[str, tuple[int, int]] = {}
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._pool = ThreadPoolExecutor(4, "hub-load")
+
+    def names(self) -> list[str]:
+        """Every repository's name, sorted; nothing is hashed."""
+        found = []
+        for owner in self._folders(self.folder):
+            if _is_repository(owner):
+                found.append(owner.name)
+            else:
+                found += [f"{owner.name}/{folder.name}" for folder in self._folders(owner)]
+        return sorted(found)
+
+    def settings(self, name: str) -> Settings | None:
+        """Who may read a repository, or None when there is none of that name; nothing is hashed."""
+        folder = self._folder_of(name)
+        if folder is None:
+            return None
+        settings = _settings_of(folder)
+        return Settings(settings.access, frozenset(settings.readers))
+
+    def repository(self, name: str) -> Repository:
+        """A repository as it is on disk now (a look may be a second old).
+
+        Raises GsmError: NotFound; SourceUnavailable with `retry_after` while its files are still being hashed;
+        InvalidInput or StorageFailed when it cannot be read.
+        """
+        with self._lock:
+            loaded = self._loaded.get(name)
+            if loaded and time.monotonic() < loaded.fresh_until:
+                return loaded.repository
+            future = self._running.get(name)
+            if future is None:
+                future = self._running[name] = self._pool.submit(self._load, name)
+        try:
+            return future.result(self.patience)
+        except StillRunning:
+            done, total = self._hashed.get(name, (0, 0))
+            raise GsmError(
+                Reason.SOURCE_UNAVAILABLE,
+                f"{name} is being hashed: {done * 100 // max(total, 1)} % of {total} bytes",
+                hint="ask again; the local hub hashes a file once",
+                retry_after=2,
+            ) from None
+
+    def warm(self) -> None:
+        """Begin to hash every repository, in the background."""
+        for name in self.names():
+            with self._lock:
+                if name not in self._running and name not in self._loaded:
+                    self._running[name] = self._pool.submit(self._load, name)
+
+    def rescan(self) -> None:
+        """Look at the disk again at the next request, however young the last look is."""
+        with self._lock:
+            self._loaded = {name: _Loaded(old.look, old.repository, 0) for name, old in self._loaded.items()}
+
+    def close(self) -> None:
+        """End what is still being hashed."""
+        self._stop.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _load(self, name: str) -> Repository:
+        try:
+            folder = self._folder_of(name)
+            if folder is None:
+                raise GsmError(Reason.NOT_FOUND, f"repository {name} does not exist")
+            begun = time.monotonic()
+            look = _look_at(folder)
+            now = time.monotonic()
+            fresh_until = now + max(_FRESH_SECONDS, _FRESH_FACTOR * (now - begun))
+            loaded = self._loaded.get(name)
+            known = loaded is not None and loaded.look == look
+            repository = loaded.repository if loaded and known else self._build(name, look)
+            with self._lock:
+                self._loaded[name] = _Loaded(look, repository, fresh_until)
+            return repository
+        finally:
+            with self._lock:
+                self._running.pop(name, None)
+
+    def _build(self, name: str, look: _Look) -> Repository:
+        for folder, found in look.folders.items():
+            for path, why in found.skipped.items():
+                log.warning("%s: %s is not served: %s", name, f"{folder}/{path}".lstrip("./"), why)
+        missing = self._hashes.missing(needs(look.folders))
+        total, done = sum(key.size for key in missing), 0
+
+        def report(count: int) -> None:
+            nonlocal done
+            done += count
+            self._hashed[name] = (done, total)
+            if self._progress:
+                self._progress(name, done, total)
+
+        self._hashes.add(missing, report, self._stop)
+        return build(name, look.settings, look.folders, self._hashes)
+
+    def _folder_of(self, name: str) -> Path | None:
+        parts = name.split("/")
+        if len(parts) > 2 or not all(_NAME.fullmatch(part) and not part.endswith(".git") for part in parts):
+            return None
+        folder = self.folder.joinpath(*parts)
+        if not folder.is_dir() or not _inside(folder, self.folder):
+            return None
+        if len(parts) == 1:
+            return folder if _is_repository(folder) else None
+        return None if _is_repository(folder.parent) else folder
+
+    def _folders(self, folder: Path) -> list[Path]:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if entry.is_dir() and _NAME.fullmatch(entry.name)]
+        return [folder / name for name in sorted(names) if _inside(folder / name, self.folder)]
+
+
+def _is_repository(folder: Path) -> bool:
+    # An owner's folder holds folders only; a repository with the bare name of old has files of its own.
+    if (folder / SETTINGS_FILE).is_file():
+        return True
+    with os.scandir(folder) as entries:
+        return any(entry.is_file() and not entry.name.startswith(".") for entry in entries)
+
+
+def _inside(folder: Path, root: Path) -> bool:
+    return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root))
+
+
+def _settings_of(folder: Path) -> RepositorySettings:
+    file = folder / SETTINGS_FILE
+    return read_settings(file) if file.is_file() else RepositorySettings()
+
+
+def _look_at(folder: Path) -> _Look:
+    settings = _settings_of(folder)
+    folders: dict[str, Found] = {}
+    for name in {commit.folder for commit in settings.commits} or {"."}:
+        path = folder / name
+        # A settings file may have come along with a download: it names its own repository's folders, no others.
+        if not path.is_dir() or not _inside(path, folder):
+            raise GsmError(
+                Reason.INVALID_INPUT,
+                f"{folder / SETTINGS_FILE}: {name!r} is not a folder inside {folder}",
+                hint="put each commit's files in a folder beside the settings file",
+            )
+        try:
+            folders[name] = walk(path)
+        except OSError as error:
+            raise GsmError(Reason.STORAGE_FAILED, f"{error.filename} cannot be read: {error.strerror}") from None
+    return _Look(settings, folders)

@@ -1,0 +1,90 @@
+"""Owns what an ASGI server does not offer: sending a file without copying it, and breaking a connection on purpose.
+
+Refuses everything else; requests are parsed and connections kept by uvicorn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import socket
+import struct
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, cast
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+#: Where the connection of a request is found in its scope.
+CONNECTION = "gsm.connection"
+
+
+class Connection:
+    """The connection of one request, below HTTP."""
+
+    def __init__(self, protocol: HubProtocol) -> None:
+        self._protocol = protocol
+
+    @property
+    def lost(self) -> bool:
+        """Whether the client is gone."""
+        return self._protocol.transport.is_closing()
+
+    async def send_file(self, file: io.BufferedReader, start: int, count: int) -> int:
+        """Send part of a file as response body, by sendfile where the system has it. Returns the bytes sent, which
+        are fewer when the client went away.
+        """
+        # The framing counts these bytes as sent; they never pass through the interpreter.
+        self._protocol.conn.send_with_data_passthrough(h11.Data(data=cast(bytes, _Length(count))))
+        file.seek(start)
+        try:
+            return await asyncio.get_running_loop().sendfile(self._protocol.transport, file, start, count)
+        except (ConnectionError, RuntimeError):
+            self._protocol.transport.abort()
+            return max(file.tell() - start, 0)
+
+    async def reset(self) -> None:
+        """End the connection with a TCP reset, after what was written has left."""
+        transport = self._protocol.transport
+        await self._drained()
+        raw: socket.socket = transport.get_extra_info("socket")
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        transport.abort()
+
+    def close(self) -> None:
+        """End the connection in order, after what was written has left."""
+        self._protocol.transport.close()
+
+    async def _drained(self) -> None:
+        while self._protocol.transport.get_write_buffer_size() and not self.lost:
+            await asyncio.sleep(0.005)
+
+
+class _Length:
+    """Stands for a body of some length in the HTTP framing."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+
+class HubProtocol(H11Protocol):
+    """uvicorn's HTTP/1.1, with the connection handed to the application."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        app = cast(App, self.app)
+
+        async def with_connection(scope: Scope, receive: Receive, send: Send) -> None:
+            scope[CONNECTION] = Connection(self)
+            await app(scope, receive, send)
+
+        self.app = cast(Any, with_connection)
