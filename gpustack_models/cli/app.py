@@ -31,7 +31,14 @@ USAGE_EXIT_STATUS = 2
 
 _CLI = "gpustack_models.cli"
 
-COMMANDS: tuple[lazy.Row, ...] = ()
+COMMANDS: tuple[lazy.Row, ...] = (
+    lazy.Row(
+        "hub",
+        f"{_CLI}.hub",
+        "A local hub: a folder of repositories over both hubs' interfaces.",
+        "gsm hub serve ./models",
+    ),
+)
 
 
 def root() -> typer.Typer:

@@ -42,7 +42,7 @@ def group(rows: Iterable[Row], **settings: Any) -> typer.Typer:
 
     shown = {"epilog": examples(*(row.example for row in table.values()))}
     app = typer.Typer(cls=Group, no_args_is_help=True, **{**_SETTINGS, **shown, **settings})
-    app.callback()(_nothing)
+    app.callback()(nothing)
     return app
 
 
@@ -63,7 +63,8 @@ def examples(*lines: str) -> str:
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def _nothing() -> None: ...
+def nothing() -> None:
+    """A group's callback: typer takes a module with one for a group, even of a single command."""
 
 
 # Plain help: it is pasted into issues and scripts, and rich would double the time it takes.

@@ -22,9 +22,6 @@ BOOKKEEPING: tuple[tuple[str, ...], ...] = (
     (".mv",),
     (".mdl",),
 )
-#: What ModelScope's client leaves in a folder that it filled.
-MODELSCOPE_MARK = ".msc"
-
 _ALGORITHM_OF_LENGTH = {algorithm.hex_length: algorithm for algorithm in Algorithm}
 _HEX = re.compile(r"[0-9a-f]+")
 
@@ -55,14 +52,15 @@ class LocalFile:
 @dataclass(frozen=True, slots=True)
 class Folder:
     """A scanned folder. `attributes` are its .gitattributes files as (folder, text), `recorded` the entity tags that
-    `hf download` noted by path, `marks` the bookkeeping seen at the root, `pointers` the files that are LFS pointers.
+    `hf download` noted by path, `pointers` the files that are LFS pointers; `modelscope` says that ModelScope's
+    client left its mark (a `.msc` file, or the folder's place in its cache).
     """
 
     name: str
     files: tuple[LocalFile, ...]
     attributes: tuple[tuple[str, str], ...] = ()
     recorded: Mapping[str, str] = field(default_factory=dict)
-    marks: frozenset[str] = frozenset()
+    modelscope: bool = False
     pointers: frozenset[str] = frozenset()
 
 
@@ -90,7 +88,7 @@ def choose(folder: Folder) -> Choice:
 
 def choose_sha256(folder: Folder) -> Choice:
     """ModelScope's rule: every file by its SHA-256."""
-    return Choice(Rule.SHA256, {file.path: Algorithm.SHA256 for file in folder.files})
+    return _every(folder, Rule.SHA256, _from_modelscope(folder))
 
 
 def choose_like(folder: Folder, like: Manifest) -> Choice:
@@ -104,8 +102,8 @@ def _every(folder: Folder, rule: Rule, of: Callable[[str], Algorithm | None]) ->
     untold = [path for path, algorithm in algorithms.items() if algorithm is None]
     if untold:
         raise _untold(folder, f"{rule} does not tell of {_some(untold)}")
-    # Every other way to choose reads what a hub said; a rule alone cannot know that the content was never fetched.
-    if rule is Rule.GITATTRIBUTES and folder.pointers:
+    # Every other way to choose reads what a hub said; these two cannot know that the content was never fetched.
+    if rule in (Rule.GITATTRIBUTES, Rule.SHA256) and folder.pointers:
         raise GsmError(
             Reason.INVALID_INPUT,
             f"{folder.name}: {_some(sorted(folder.pointers))} is a git LFS pointer, not its content",
@@ -130,6 +128,10 @@ def _from_attributes(folder: Folder) -> Callable[[str], Algorithm | None]:
     return lambda path: Algorithm.SHA256 if is_lfs(path) else Algorithm.GITSHA1
 
 
+def _from_modelscope(_folder: Folder) -> Callable[[str], Algorithm | None]:
+    return lambda _path: Algorithm.SHA256
+
+
 def _has_rules(folder: Folder) -> bool:
     return any(gitattributes.has_lfs_rules(text) for _, text in folder.attributes)
 
@@ -150,11 +152,7 @@ def _some(paths: Iterable[str]) -> str:
 
 _RULES: tuple[tuple[Rule, Callable[[Folder], bool], Callable[[Folder], Callable[[str], Algorithm | None]]], ...] = (
     (Rule.HF_CACHE, lambda folder: any(file.blob for file in folder.files), _from_cache),
-    (Rule.HF_RECORD, lambda folder: bool(folder.recorded) and MODELSCOPE_MARK not in folder.marks, _from_record),
-    (
-        Rule.MODELSCOPE,
-        lambda folder: MODELSCOPE_MARK in folder.marks and not folder.recorded,
-        lambda _folder: lambda _path: Algorithm.SHA256,
-    ),
-    (Rule.GITATTRIBUTES, lambda folder: _has_rules(folder) and MODELSCOPE_MARK not in folder.marks, _from_attributes),
+    (Rule.HF_RECORD, lambda folder: bool(folder.recorded) and not folder.modelscope, _from_record),
+    (Rule.MODELSCOPE, lambda folder: folder.modelscope and not folder.recorded, _from_modelscope),
+    (Rule.GITATTRIBUTES, lambda folder: _has_rules(folder) and not folder.modelscope, _from_attributes),
 )

@@ -34,13 +34,15 @@ def scan(root: Path, *, named: Collection[str] = ()) -> Folder:
             raise GsmError(Reason.INVALID_INPUT, f"{root} is not a directory")
         _refuse_cache_root(root, real)
         files = tuple(sorted(_walk(real, frozenset(named)), key=lambda file: os.fsencode(file.path)))
+        attributes = tuple(_attributes(real, files))
         return Folder(
             name=str(root),
             files=files,
-            attributes=tuple(_attributes(real, files)),
+            attributes=attributes,
             recorded=dict(_recorded(real, files)),
-            marks=frozenset(entry for entry in os.listdir(real) if is_bookkeeping(entry)),  # noqa: PTH208
-            pointers=frozenset(file.path for file in files if _is_pointer(real, file)),
+            modelscope=_is_modelscope(real),
+            # Only git leaves pointers, and what it checked out has rules; other folders are spared the look.
+            pointers=frozenset(file.path for file in files if attributes and _is_pointer(real, file)),
         )
     except FileNotFoundError as error:
         raise GsmError(Reason.NOT_FOUND, f"{error.filename or root} does not exist") from error
@@ -113,6 +115,13 @@ def _recorded(root: Path, files: tuple[LocalFile, ...]) -> Iterator[tuple[str, s
             continue
         if len(lines) >= 2:
             yield file.path, lines[1]
+
+
+def _is_modelscope(root: Path) -> bool:
+    # Its client wrote `.msc` until 1.3x; newer ones keep models/<owner>--<name>/snapshots/<revision> and no file.
+    snapshots, repository = root.parent, root.parent.parent
+    cached = snapshots.name == "snapshots" and "--" in repository.name and repository.parent.name == "models"
+    return cached or (root / ".msc").exists()
 
 
 def _is_pointer(root: Path, file: LocalFile) -> bool:

@@ -49,7 +49,7 @@ TELLING = {
         {"a.bin": GIT, "b.bin": SHA},
     ),
     "modelscope-mark-wins-over-attributes": (
-        Folder("d", _files("a.bin", "c.json"), attributes=(("", LFS),), marks=frozenset({".msc", ".mv"})),
+        Folder("d", _files("a.bin", "c.json"), attributes=(("", LFS),), modelscope=True),
         Rule.MODELSCOPE,
         {"a.bin": SHA, "c.json": SHA},
     ),
@@ -79,7 +79,7 @@ UNTOLD = {
     "a-blob-of-another-name": (Folder("d", _files("a.bin", blobs=("a" * 39,))), "'a.bin'"),
     "a-file-without-record": (Folder("d", _files("a", "b", "c"), recorded={"a": "a" * 64}), "'b' and 1 more"),
     "both-clients-wrote-here": (
-        Folder("d", _files("a"), attributes=(("", LFS),), recorded={"a": "a" * 64}, marks=frozenset({".msc"})),
+        Folder("d", _files("a"), attributes=(("", LFS),), recorded={"a": "a" * 64}, modelscope=True),
         "nothing tells",
     ),
 }
