@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9_.+-]*")
 _NEGATIVE_NUMBER = re.compile(r"-(?:\d[\d_]*(?:\.\d*)?|\.\d+)")
 
 
@@ -108,10 +109,14 @@ def read(arguments: Sequence[str], syntax: Syntax) -> Reading:
 
 
 def is_value(text: str) -> bool:
-    """Whether argparse takes a token for a value: no dash, a lone dash, a negative number, or a name with a space."""
-    if not text.startswith("-") or text == "-":
+    """Whether argparse takes a text for a value: no dash, a lone dash, a negative number, or a space in no option.
+
+    An option that the engine does not have, joined to a value with a space, is a value too; here it passes for an
+    option, since an engine's options are not all listed.
+    """
+    if not text.startswith("-") or text == "-" or _NEGATIVE_NUMBER.fullmatch(text):
         return True
-    return _NEGATIVE_NUMBER.fullmatch(text) is not None or " " in text.partition("=")[0]
+    return " " in text and not _OPTION.fullmatch(text.partition("=")[0])
 
 
 def _option(head: Token, values: list[str], syntax: Syntax) -> Option:

@@ -7,21 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
+from gpustack_models.core.deployment import Manufacturer, RoleKind
 from gpustack_models.core.engines.flags import Syntax
 
 ARTIFACT = "spec.model.artifactRef"
 KV_CACHE = "spec.kvCache"
 MODEL_NAME = "spec.model.name"
-
-
-class RoleKind(StrEnum):
-    """What a role does with the KV cache: both sides, or one of them (workloads.md, "KV identity")."""
-
-    SERVER = "Server"
-    PREFILL = "Prefill"
-    DECODE = "Decode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +75,7 @@ class KvCache:
     kind: RoleKind
     config: Mapping[str, object]
     identity: str
-    manufacturer: str = ""
+    manufacturer: Manufacturer = Manufacturer.ANY
 
 
 @dataclass(frozen=True, slots=True)

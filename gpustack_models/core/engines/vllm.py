@@ -5,6 +5,7 @@ Refuses knowledge of the other engine.
 
 from __future__ import annotations
 
+from gpustack_models.core.deployment import Manufacturer, RoleKind
 from gpustack_models.core.engines import kv
 from gpustack_models.core.engines.environment import VARIABLES
 from gpustack_models.core.engines.flags import Syntax
@@ -16,10 +17,7 @@ from gpustack_models.core.engines.model import (
     KvCache,
     OwnedFlag,
     OwnedVariable,
-    RoleKind,
 )
-
-ASCEND = "ascend"
 
 FLAGS = (
     OwnedFlag("vllm-model", ("--model",), ARTIFACT, "the model is the artifact's content"),
@@ -78,7 +76,7 @@ FLAGS = (
 
 def kv_arguments(cache: KvCache) -> tuple[str, ...]:
     """`--kv-transfer-config` of the store connector; on Ascend another connector, without a prefix."""
-    ascend = cache.manufacturer == ASCEND
+    ascend = cache.manufacturer is Manufacturer.ASCEND
     prefix = {"cache_prefix": cache.identity} if cache.identity and not ascend else {}
     return (
         "--kv-transfer-config",

@@ -5,6 +5,7 @@ Refuses any example that only the product's reading would make.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,11 +13,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gpustack_models.core.deployment import RoleKind
 from gpustack_models.core.engines.catalogue import ENGINES
 from gpustack_models.core.engines.check import Context, RoleLine, violations
 from gpustack_models.core.engines.expansion import Variable, expand, known
 from gpustack_models.core.engines.line import EngineLine, Weights, arguments
-from gpustack_models.core.engines.model import KvCache, RoleKind
+from gpustack_models.core.engines.model import KvCache
 from tests.unit.core.engines import parsers
 from tests.unit.core.engines.parsers import Outcome, StoppedError
 
@@ -117,7 +119,7 @@ def _check(engine_name: str, extra: list[str], weights: str, kv: bool) -> None:
 
 def _what_counts(outcome: Outcome, kv: bool) -> tuple[object, ...]:
     # An unknown option joined to a value with a space is one more name to vLLM; docs/engines.md has it as a limit.
-    names = outcome.names[:1] + tuple(name for name in outcome.names[1:] if not name.startswith("--"))
+    names = outcome.names[:1] + tuple(name for name in outcome.names[1:] if not re.match("--?[A-Za-z].*=.* ", name))
     weights = (outcome.model, outcome.revision, outcome.tokenizer_revision, outcome.code_revision, outcome.download_dir)
     return (*weights, names, outcome.host, outcome.port, outcome.kv if kv else None)
 
@@ -127,6 +129,7 @@ def _what_counts(outcome: Outcome, kv: bool) -> tuple[object, ...]:
 @example((["other"], "mounted", False))
 @example((["-.a", "v"], "mounted", False))
 @example((["-1.5", "v"], "mounted", False))
+@example((["-= "], "mounted", False))
 @example((["--served-model-name", NAME, "--api-key.x", "y", "other"], "mounted", False))
 @example((["--api-key.x", "--served-model-name=" + NAME], "mounted", False))
 @example((["-O--revision.x", "v", "2"], "engine", False))
