@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
+from operator import attrgetter, lt
+
+import msgspec
 
 from gpustack_models.core.patterns import Patterns
 from gpustack_models.errors import GsmError, Reason
@@ -22,8 +25,11 @@ DIGEST_PATTERN = r"sha256:[0-9a-f]{64}"
 
 _DIGEST = re.compile(DIGEST_PATTERN)
 _HEX = re.compile(r"[0-9a-f]+")
-_BAD_PATH = re.compile(r"[\x00-\x1f\x7f]|(?:^|/)(?:\.{0,2})(?:/|$)")
-_LINE = re.compile(rb"(sha256|gitsha1):([0-9a-f]+) (0|[1-9][0-9]*) ([^\n]+)\n")
+_BAD_PATH = re.compile(r"[\x00-\x1f\x7f]|(?:^|/)(?:\.{0,2})(?:/|\Z)")
+_LINE = re.compile(r"^(sha256|gitsha1):([0-9a-f]+) (0|[1-9][0-9]{0,18}) ([^\n]+)\n", re.MULTILINE)
+_CONTROLS = bytes(range(0x20)) + b"\x7f"
+_HEX_DIGITS = b"0123456789abcdef"
+_SIZE_LIMIT = 1 << 63
 
 
 class Algorithm(StrEnum):
@@ -38,8 +44,13 @@ class Algorithm(StrEnum):
         return 64 if self is Algorithm.SHA256 else 40
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class FileDigest:
+_HEX_LENGTHS = {algorithm: algorithm.hex_length for algorithm in Algorithm}
+_PREFIXES = {algorithm: f"{algorithm}:" for algorithm in Algorithm}
+
+
+# A listing holds 100,000 of each of these two. As msgspec structs they cost a tenth of a dataclass to make and, having
+# nothing that could be a cycle, are not walked by the garbage collector (docs/adr/0003-structs-for-entries.md).
+class FileDigest(msgspec.Struct, frozen=True, order=True, gc=False):
     """A file's own digest: `<algorithm>:<lowercase hex>`."""
 
     algorithm: Algorithm
@@ -49,8 +60,7 @@ class FileDigest:
         return f"{self.algorithm}:{self.hex}"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """One file of a commit: its path below the root, its size in bytes, its digest. Unchecked until in a Manifest."""
 
     path: str
@@ -70,48 +80,52 @@ class Manifest:
 
     @classmethod
     def of(cls, entries: Iterable[Entry], patterns: Patterns | None = None, *, name: str = "manifest") -> Manifest:
-        """Filter, check and sort entries. `name` is what an error calls the manifest (a reference)."""
-        listed = tuple(entries)
+        """Check, filter and sort entries. `name` is what an error calls the manifest (a reference).
+
+        What the patterns would drop is checked too: a listing with one bad entry is not to be trusted about the rest.
+        """
+        listed = tuple(islice(entries, MAX_ENTRIES + 1))
         if len(listed) > MAX_ENTRIES:
-            raise GsmError(Reason.MANIFEST_TOO_LARGE, f"{name}: {len(listed)} files; at most {MAX_ENTRIES} are taken")
-        for entry in listed:
-            if problem := problem_of(entry):
-                raise GsmError(Reason.INVALID_MANIFEST, f"{name}: {problem}")
-        _refuse_conflicts(listed, name)
+            raise _too_large(name)
+        paths = [entry.path for entry in listed]
+        if not _all_sound(listed, paths):
+            raise GsmError(Reason.INVALID_MANIFEST, f"{name}: {next(filter(None, map(problem_of, listed)))}")
+        if not all(map(lt, paths, islice(paths, 1, None))):
+            # Code points order as their UTF-8 bytes do, and no surrogate is left here.
+            listed = tuple(sorted(listed, key=attrgetter("path")))
+            paths = [entry.path for entry in listed]
+        _refuse_conflicts(paths, name)
         if patterns:
             keeps = patterns.keeps()
             listed = tuple(entry for entry in listed if keeps(entry.path))
         if not listed:
             why = "the patterns keep no file" if patterns else "it lists no file"
             raise GsmError(Reason.EMPTY_MANIFEST, f"{name}: {why}", hint="gsm resolve --files shows what is there")
-        return cls(tuple(sorted(listed, key=lambda entry: entry.path.encode())))
+        return cls(listed)
 
     @classmethod
     def parse(cls, data: bytes, *, name: str = "manifest") -> Manifest:
         """Read the canonical bytes; anything that would not print back to the same bytes is refused."""
         if not data.startswith(HEADER):
             raise GsmError(Reason.INVALID_MANIFEST, f"{name}: does not begin with {HEADER.decode().strip()!r}")
-        entries: list[Entry] = []
-        position = len(HEADER)
-        while position < len(data):
-            match = _LINE.match(data, position)
-            if match is None:
-                raise GsmError(
-                    Reason.INVALID_MANIFEST,
-                    f"{name}: line {len(entries) + 2} is not '<algorithm>:<hex> <size> <path>' ending in LF",
-                )
-            algorithm, hexadecimal, size, path = match.groups()
-            if len(size) > 20:
-                raise GsmError(Reason.INVALID_MANIFEST, f"{name}: line {len(entries) + 2} has a size out of range")
-            entries.append(
-                Entry(
-                    path.decode("utf-8", "surrogateescape"),
-                    int(size),
-                    FileDigest(Algorithm(algorithm.decode()), hexadecimal.decode()),
-                )
+        if data.count(b"\n") > MAX_ENTRIES + 1:
+            raise _too_large(name)
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise GsmError(Reason.INVALID_MANIFEST, f"{name}: line {line} is not valid UTF-8") from error
+        lines = _LINE.findall(text, len(HEADER))
+        if len(lines) != text.count("\n") - 1 or not text.endswith("\n"):
+            raise GsmError(
+                Reason.INVALID_MANIFEST,
+                f"{name}: line {_first_bad_line(text)} is not '<algorithm>:<hex> <size> <path>' ending in LF",
             )
-            position = match.end()
-        manifest = cls.of(entries, name=name)
+        algorithms = {str(algorithm): algorithm for algorithm in Algorithm}
+        manifest = cls.of(
+            [Entry(path, int(size), FileDigest(algorithms[algorithm], hex_)) for algorithm, hex_, size, path in lines],
+            name=name,
+        )
         if manifest.data != data:
             raise GsmError(Reason.INVALID_MANIFEST, f"{name}: its lines are not sorted by path")
         return manifest
@@ -119,7 +133,10 @@ class Manifest:
     @cached_property
     def data(self) -> bytes:
         """The canonical bytes."""
-        lines = (f"{entry.digest} {entry.size} {entry.path}\n" for entry in self.entries)
+        lines = [
+            f"{_PREFIXES[(digest := entry.digest).algorithm]}{digest.hex} {entry.size} {entry.path}\n"
+            for entry in self.entries
+        ]
         return HEADER + "".join(lines).encode()
 
     @cached_property
@@ -188,11 +205,11 @@ def problem_of_path(path: str) -> str:
     empty, `.` or `..` segment (hubs.md, "The canonical manifest").
     """
     if _BAD_PATH.search(path):
-        return f"path {path!r} is not a plain relative path"
+        return f"path {path!r:.300} is not a plain relative path"
     try:
         path.encode()
     except UnicodeEncodeError:
-        return f"path {path!r} is not valid UTF-8"
+        return f"path {path!r:.300} is not valid UTF-8"
     return ""
 
 
@@ -200,26 +217,60 @@ def problem_of(entry: Entry) -> str:
     """Why an entry may not be in a manifest, or an empty string."""
     if problem := problem_of_path(entry.path):
         return problem
-    if entry.size < 0 or entry.size >= 1 << 63:
-        return f"file {entry.path!r} has the size {entry.size}"
+    if type(entry.size) is not int or not 0 <= entry.size < _SIZE_LIMIT:
+        return f"file {entry.path!r:.300} has a size that is not a whole number from 0 to 2^63 - 1"
     digest = entry.digest
-    if len(digest.hex) != digest.algorithm.hex_length or not _HEX.fullmatch(digest.hex):
-        return f"file {entry.path!r} has a malformed {digest.algorithm} digest"
+    if len(digest.hex) != _HEX_LENGTHS.get(digest.algorithm) or not _HEX.fullmatch(digest.hex):
+        return f"file {entry.path!r:.300} has a malformed {digest.algorithm} digest"
     return ""
 
 
-def _refuse_conflicts(entries: tuple[Entry, ...], name: str) -> None:
-    # A path that is both a file and a folder of another file cannot exist on any disk.
-    paths = {entry.path for entry in entries}
-    if len(paths) != len(entries):
-        ordered = sorted(entry.path for entry in entries)
-        twice = next(path for path, following in pairwise(ordered) if path == following)
-        raise GsmError(Reason.INVALID_MANIFEST, f"{name}: path {twice!r} is listed twice")
-    folders = set()
-    for path in paths:
-        end = path.rfind("/")
-        while end > 0 and path[:end] not in folders:
-            folders.add(path[:end])
-            end = path.rfind("/", 0, end)
-    if clash := paths & folders:
-        raise GsmError(Reason.INVALID_MANIFEST, f"{name}: path {min(clash)!r} is both a file and a folder")
+def _all_sound(listed: Sequence[Entry], paths: list[str]) -> bool:
+    # The rules of problem_of, on the whole listing at once: substring and table look-ups run at memory speed, where a
+    # call an entry would cost more than fetching and parsing the listing. A test holds the two together.
+    text = "/" + "/\n/".join(paths) + "/"
+    if "//" in text or ("/." in text and ("/./" in text or "/../" in text)):
+        return not paths
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        return False
+    if len(data) - len(data.translate(None, _CONTROLS)) != len(paths) - 1:
+        return False
+    sizes = [entry.size for entry in listed]
+    if {*map(type, sizes)} != {int} or min(sizes) < 0 or max(sizes) >= _SIZE_LIMIT:
+        return False
+    digests = [entry.digest for entry in listed]
+    hexes = [digest.hex for digest in digests]
+    if [*map(len, hexes)] != [_HEX_LENGTHS.get(digest.algorithm) for digest in digests]:
+        return False
+    joined = "".join(hexes)
+    return joined.isascii() and not joined.encode().translate(None, _HEX_DIGITS)
+
+
+def _refuse_conflicts(paths: list[str], name: str) -> None:
+    # `paths` is sorted. A path that is both a file and a folder of another file cannot exist on any disk.
+    if not all(map(lt, paths, islice(paths, 1, None))):
+        twice = next(path for path, following in pairwise(paths) if path == following)
+        raise GsmError(Reason.INVALID_MANIFEST, f"{name}: path {twice!r:.300} is listed twice")
+    folders: set[str] = set()
+    for folder in {path.rpartition("/")[0] for path in paths}:
+        above = folder
+        while above and above not in folders:
+            folders.add(above)
+            above = above.rpartition("/")[0]
+    if not folders.isdisjoint(paths):
+        clash = min(folders.intersection(paths))
+        raise GsmError(Reason.INVALID_MANIFEST, f"{name}: path {clash!r:.300} is both a file and a folder")
+
+
+def _first_bad_line(text: str) -> int:
+    lines = text.split("\n")
+    return next(
+        (number for number, line in enumerate(lines[1:], start=2) if not _LINE.fullmatch(line + "\n")),
+        len(lines),
+    )
+
+
+def _too_large(name: str) -> GsmError:
+    return GsmError(Reason.MANIFEST_TOO_LARGE, f"{name}: more than {MAX_ENTRIES} files; no more are taken")

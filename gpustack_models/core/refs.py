@@ -9,8 +9,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from gpustack_models.core import weburls
+from gpustack_models.core.location import without_query
 from gpustack_models.errors import GsmError, Reason
 
 
@@ -32,17 +34,22 @@ FORMS = (
     "a directory or file:///path",
 )
 
-_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,95})"
+_NAME = r"[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
 _REPOSITORY = re.compile(rf"{_NAME}(?:/{_NAME})?")
-_REVISION = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
+# What git's own check-ref-format refuses, as far as one name can show it.
+_REVISION = re.compile(r"(?![-.])(?!@\Z)(?!.*(?:\.\.|@\{|/\.|\.lock(?:/|\Z)|[./]\Z))[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_CLAIM = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?")
+_LABEL = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+_CLAIM = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*")
+_PORT = r"(?::[0-9]{1,5})?"
 _IMAGE = re.compile(
-    r"(?P<registry>[a-zA-Z0-9.-]+(?::[0-9]{1,5})?|\[[0-9a-fA-F:]+\](?::[0-9]{1,5})?)"
-    r"/(?P<repository>[a-z0-9]+(?:[._/-]+[a-z0-9]+)*)"
+    rf"(?P<registry>(?:(?i:{_LABEL}(?:\.{_LABEL})*)|\[[0-9a-fA-F:]+\]){_PORT})"
+    r"/(?P<repository>[a-z0-9]+(?:(?:/|[._]|__|-+)[a-z0-9]+)*)"
 )
+_IMAGE_TAGGED = re.compile(rf"{_IMAGE.pattern}(?P<tag>:[\w][\w.-]{{0,127}})?")
 _IMAGE_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 MAX_IMAGE_REFERENCE = 1024
+_MAX_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,7 @@ class HubRef:
     @property
     def is_commit(self) -> bool:
         """Whether the revision is a full commit: 40 lowercase hexadecimal digits."""
-        return _COMMIT.fullmatch(self.revision) is not None
+        return is_commit(self.revision)
 
     def __str__(self) -> str:
         return f"{_SCHEME[self.kind]}://{self.repository}@{self.revision}"
@@ -103,20 +110,25 @@ class LocalRef:
 SourceRef = HubRef | ClaimRef | ImageRef | LocalRef
 
 
+def is_commit(text: str) -> bool:
+    """Whether a text is a full commit: 40 lowercase hexadecimal digits."""
+    return _COMMIT.fullmatch(text) is not None
+
+
 def parse(text: str) -> SourceRef:
     """Read one reference (hubs.md, "Source references").
 
     A bare `org/repo` is Hugging Face; what begins with `/`, `./`, `../`, `~` or is `.` or `..` is a directory. Raises
     GsmError(InvalidReference) that says what is wrong and shows the nearest right form.
     """
+    if text in (".", "..") or text.startswith(("/", "./", "../", "~")):
+        return _local(text, text)
     scheme, separator, rest = text.partition("://")
     if not separator:
-        if text in (".", "..") or text.startswith(("/", "./", "../", "~")):
-            return LocalRef(text)
         return _hub(HubKind.HUGGING_FACE, text, text)
     parser = _PARSERS.get(scheme.lower())
     if parser is None:
-        raise _invalid(text, f"{scheme!r} is not a scheme of a source", " or ".join(FORMS))
+        raise _invalid(without_query(text), f"{scheme:.20} is not a scheme of a source", " or ".join(FORMS))
     return parser(rest, text)
 
 
@@ -141,20 +153,20 @@ def _hub(kind: HubKind, rest: str, text: str) -> HubRef:
 
 
 def _checked(kind: HubKind, repository: str, revision: str, text: str) -> HubRef:
-    if repository.count("/") > 1:
-        owner, name, *tail = repository.split("/")
+    owner, _, name = repository.partition("/")
+    if "/" in name:
+        if owner in ("datasets", "spaces", "kernels", "buckets"):
+            raise _invalid(text, f"it names one of the hub's {owner}, not a model", FORMS[0])
+        name, *tail = name.split("/")
         nearest = f"{_SCHEME[kind]}://{owner}/{name}"
         if tail[0] in ("tree", "resolve", "blob") and len(tail) > 1:
             nearest += f"@{tail[1]}"
         raise _invalid(text, "a repository is owner/name", nearest)
-    if not _REPOSITORY.fullmatch(repository) or ".." in repository or "--" in repository:
-        raise _invalid(text, f"{repository!r} is not a repository name", FORMS[kind is HubKind.MODEL_SCOPE])
-    if not _REVISION.fullmatch(revision) or _climbs(revision) or revision.startswith("-"):
-        raise _invalid(
-            text,
-            f"{revision!r} is not a branch, tag or commit",
-            f"{_SCHEME[kind]}://{repository}@{DEFAULT_REVISION[kind]}",
-        )
+    if not _REPOSITORY.fullmatch(repository) or repository.endswith(".git") or ".." in repository or "--" in repository:
+        raise _invalid(text, f"{repository:.200} is not a repository name", FORMS[kind is HubKind.MODEL_SCOPE])
+    if not _REVISION.fullmatch(revision) or _climbs(revision) or not revision.isprintable():
+        nearest = f"{_SCHEME[kind]}://{repository}@{DEFAULT_REVISION[kind]}"
+        raise _invalid(text, f"{revision!r:.300} is not a branch, tag or commit", nearest)
     return HubRef(kind, repository, revision)
 
 
@@ -170,7 +182,7 @@ def _claim(rest: str, text: str) -> ClaimRef:
     claim, _, path = rest.partition("/")
     path = path.rstrip("/")
     if not _CLAIM.fullmatch(claim):
-        raise _invalid(text, f"{claim!r} is not the name of a claim", "pvc://models/qwen")
+        raise _invalid(text, f"{claim!r:.300} is not the name of a claim", "pvc://models/qwen")
     if path and _climbs(path):
         raise _invalid(text, "the path must stay inside the volume", f"pvc://{claim}/qwen")
     return ClaimRef(claim, path)
@@ -178,61 +190,53 @@ def _claim(rest: str, text: str) -> ClaimRef:
 
 def _image(rest: str, text: str) -> ImageRef:
     name, at, digest = rest.partition("@")
-    match = _IMAGE.fullmatch(name)
-    if at and match and _IMAGE_DIGEST.fullmatch(digest) and len(rest) <= MAX_IMAGE_REFERENCE:
-        return ImageRef(match["registry"], match["repository"], digest)
-    if match := re.fullmatch(rf"{_IMAGE.pattern}(?::[\w.-]+)?", name):
-        bare = f"{match['registry']}/{match['repository']}"
-        wrong = (
-            "its digest is not sha256: and 64 lowercase hex" if at else "a tag can move; only a digest names an image"
-        )
-        raise _invalid(text, wrong, f"oci://{bare}@sha256:<64 hex>")
-    raise _invalid(text, "an image is <registry>/<repository>@sha256:<64 hex>", FORMS[3])
+    match = _IMAGE_TAGGED.fullmatch(name) if len(rest) <= MAX_IMAGE_REFERENCE else None
+    if match is None:
+        raise _invalid(text, "an image is <registry>/<repository>@sha256:<64 hex>", FORMS[3])
+    registry, repository, tag = match["registry"], match["repository"], match["tag"]
+    if not at:
+        raise _invalid(text, "a tag can move; only a digest names an image", f"oci://{registry}/{repository}@<digest>")
+    if not _IMAGE_DIGEST.fullmatch(digest):
+        nearest = f"oci://{registry}/{repository}@sha256:<64 hex>"
+        raise _invalid(text, "its digest is not sha256: and 64 lowercase hex", nearest)
+    if tag:
+        nearest = f"oci://{registry}/{repository}@{digest}"
+        raise _invalid(text, "a tag beside the digest says nothing; leave it out", nearest)
+    return ImageRef(registry, repository, digest)
 
 
 def _file(rest: str, text: str) -> LocalRef:
-    if not rest.startswith("/"):
+    path = rest.removeprefix("localhost")
+    if not path.startswith("/"):
         raise _invalid(text, "a file URL has an absolute path and no host", f"file:///{rest}")
-    return LocalRef(unquote(rest))
+    return _local(unquote(path, errors="surrogateescape"), text)
+
+
+def _local(path: str, text: str) -> LocalRef:
+    if "\0" in path:
+        raise _invalid(text, "a directory's name has no NUL character", FORMS[4])
+    return LocalRef(path)
 
 
 def _browser_url(_rest: str, text: str) -> HubRef:
-    parts = urlsplit(text)
-    segments = [unquote(segment) for segment in parts.path.split("/") if segment]
-    host = (parts.hostname or "").removeprefix("www.")
-    if host in ("huggingface.co", "hf.co"):
-        kind = HubKind.HUGGING_FACE
-        separators: tuple[str, ...] = ("tree", "blob", "resolve", "commit")
-    elif host in ("modelscope.cn", "modelscope.ai") and segments[:1] == ["models"]:
-        kind, segments = HubKind.MODEL_SCOPE, segments[1:]
-        separators = ("tree", "file", "files", "summary", "resolve")
-    else:
-        raise _invalid(text, "it is not the address of a model on a known hub", " or ".join(FORMS[:2]))
-    if segments[:1] in (["datasets"], ["spaces"]):
-        raise _invalid(text, f"it names one of the hub's {segments[0]}, not a model", FORMS[0])
-    cut = next(
-        (index for index, segment in enumerate(segments[:3]) if index and segment in separators),
-        len(segments),
-    )
-    repository, tail = "/".join(segments[:cut]), segments[cut + 1 :]
-    return _checked(kind, repository, _revision_of(tail) or DEFAULT_REVISION[kind], text)
-
-
-def _revision_of(tail: list[str]) -> str:
-    # A browser shows refs/pr/3 with plain slashes; any other branch is one segment, followed by the path of a file.
-    if tail[:1] == ["refs"]:
-        return "/".join(tail[:3])
-    return tail[0] if tail else ""
+    address = weburls.read(text)
+    shown = without_query(text)
+    if isinstance(address, str):
+        raise _invalid(shown, address, " or ".join(FORMS[:2]))
+    kind = HubKind.MODEL_SCOPE if address.model_scope else HubKind.HUGGING_FACE
+    return _checked(kind, address.repository, address.revision or DEFAULT_REVISION[kind], shown)
 
 
 def _climbs(path: str) -> bool:
+    # Also what no API object can carry: a control character, and a byte of a file name that is not UTF-8.
     return any(segment in ("", ".", "..") for segment in path.split("/")) or any(
-        ord(character) < 0x20 or ord(character) == 0x7F for character in path
+        ord(character) < 0x20 or ord(character) == 0x7F or 0xD800 <= ord(character) <= 0xDFFF for character in path
     )
 
 
 def _invalid(text: str, wrong: str, nearest: str) -> GsmError:
-    return GsmError(Reason.INVALID_REFERENCE, f"{text!r}: {wrong}", hint=f"write {nearest}")
+    shown = text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
+    return GsmError(Reason.INVALID_REFERENCE, f"{shown!r}: {wrong}", hint=f"write {nearest:.{_MAX_SHOWN}}")
 
 
 _PARSERS: dict[str, Callable[[str, str], SourceRef]] = {
