@@ -5,13 +5,15 @@ Refuses to know what a hub or a peer is beyond a name and a location of bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
 from gpustack_models.core.location import Location
 from gpustack_models.core.manifest import FileDigest
+from gpustack_models.errors import GsmError
 
 
 class Origin(StrEnum):
@@ -49,6 +51,38 @@ class Limits:
     stall_seconds: float = 30.0
 
 
-#: Called with the bytes verified so far of one want and what they came from; progress may go back only when a server
-#: ignores ranges and a file is read anew.
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """One want, verified, as a file in `partial/`: every digest known of its content, the wanted one among them.
+
+    When not `synced`, the bytes are not durable yet: whoever gives the file a lasting name syncs it before.
+    """
+
+    want: Want
+    path: Path
+    digests: tuple[FileDigest, ...]
+    origin: Origin
+    synced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFailure:
+    """Why a source was given up: its place among the sources, what it is, and its last error, fit to be shown."""
+
+    index: int
+    origin: Origin
+    error: GsmError
+
+
+@dataclass(frozen=True, slots=True)
+class TransferReport:
+    """What a transfer did: bytes received by origin, bytes kept of an earlier attempt, the sources given up."""
+
+    received: Mapping[Origin, int]
+    kept: int
+    failures: tuple[SourceFailure, ...]
+
+
+#: Called with the bytes verified so far of one want and what they came from, from one thread at a time; the bytes of a
+#: want never go back.
 TransferProgress = Callable[[Want, int, Origin], None]
