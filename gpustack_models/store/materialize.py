@@ -1,0 +1,202 @@
+"""Owns bringing a digest here: one attempt per digest, whoever asks; each in a thread of its own, each with a reason.
+
+Refuses to judge bytes (the transfer does), and to wait while it is asked: waiting is a call of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from gpustack_models.errors import GsmError
+from gpustack_models.store import attempts as rules
+from gpustack_models.store import progress
+from gpustack_models.store.attempts import Offer
+from gpustack_models.store.capacity import Watermarks
+from gpustack_models.store.fetching import Fetching, Shared, Transfer
+from gpustack_models.store.progress import Download
+from gpustack_models.store.records import Asked, Failure
+from gpustack_models.store.trees import Tree
+from gpustack_models.store.underway import Attempt, Flights, error_of
+from gpustack_models.store.writer import Writer
+
+TICK_SECONDS = 1.0
+#: How long an end waits for threads that are told to stop.
+_GRACE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request is told at once: the tree, or how far it is, or why not (and when again, in `retry_after`)."""
+
+    tree: Tree | None = None
+    download: Download | None = None
+    error: GsmError | None = None
+
+
+class Materializer:
+    """The attempts of one process on one store. Its methods may be called from any thread."""
+
+    def __init__(self, writer: Writer, transfer: Transfer, watermarks: Watermarks | None = None) -> None:
+        self._writer = writer
+        self._transfer = transfer
+        self._watermarks = watermarks or Watermarks()
+        self._changed = threading.Condition()
+        self._attempts: dict[str, Attempt] = {}
+        self._shared = Shared(self._changed, self._attempts, Flights())
+        self._numbers: dict[str, int] = {}
+        self._failures: dict[str, Failure] = {}
+        self._ticker: threading.Thread | None = None
+        self._closed = False
+
+    def ask(self, digest: str, offers: Iterable[Offer], names: Sequence[str] = (), *, now: bool = False) -> Answer:
+        """Want a digest: a hit, the attempt that runs (joined) or begins, or the reason that still backs off.
+
+        Asking again is what keeps an attempt alive. With `now` a backoff is not waited for. Raises
+        GsmError(StorageFailed).
+        """
+        if tree := self._writer.lookup(digest):
+            self._writer.touch(digest, names)
+            return Answer(tree=tree)
+        with self._changed:
+            attempt = self._attempts.get(digest)
+            if attempt and not attempt.stop.is_set():
+                attempt.join(offers, names, self._monotonic())
+                return Answer(download=attempt.download())
+            if attempt:  # it winds down; two attempts on one digest would write to one file
+                return Answer(download=attempt.download())
+            failure = self._failure(digest)
+            wait = rules.retry_in(failure, self._writer.clock.now()) if failure and not now else 0.0
+            if failure and wait:
+                return Answer(error=rules.backing_off(failure, wait))
+            return Answer(download=self._begin(digest, tuple(offers), tuple(names)).download())
+
+    def wait(self, digest: str, seconds: float) -> Answer | None:
+        """Wait for the attempt at a digest to end, and count as asking meanwhile. None when none runs."""
+        with self._changed:
+            attempt = self._attempts.get(digest)
+            if attempt is None:
+                return None
+            until = self._monotonic() + seconds
+            while not attempt.done and (left := until - self._monotonic()) > 0:
+                attempt.asked = self._monotonic()
+                self._changed.wait(min(left, TICK_SECONDS))
+            if not attempt.done:
+                return Answer(download=attempt.download())
+        if error := error_of(attempt):
+            return Answer(error=error)
+        return Answer(tree=attempt.tree)
+
+    def downloads(self) -> list[Download]:
+        """What runs now, by digest."""
+        with self._changed:
+            return [attempt.download() for _, attempt in sorted(self._attempts.items())]
+
+    def cancel(self, digest: str, why: str = "it was canceled") -> None:
+        """End the attempt at a digest; its partial files stay."""
+        with self._changed:
+            if attempt := self._attempts.get(digest):
+                attempt.halt(why)
+
+    def close(self) -> bool:
+        """End every attempt and wait for their threads. False when one did not end: then keep the store's lock."""
+        with self._changed:
+            self._closed = True
+            for attempt in self._attempts.values():
+                attempt.halt("the process ends")
+            until = self._monotonic() + _GRACE_SECONDS
+            while self._attempts and self._monotonic() < until:
+                self._changed.wait(TICK_SECONDS / 4)
+            return not self._attempts
+
+    def _begin(self, digest: str, offers: tuple[Offer, ...], names: tuple[str, ...]) -> Attempt:
+        number = max(self._numbers.get(digest, 0), self._recorded(digest)) + 1
+        self._numbers[digest] = number
+        attempt = Attempt(digest, number, self._monotonic(), self._writer.clock.now().wall)
+        attempt.join(offers, names, attempt.asked)
+        self._attempts[digest] = attempt
+        # A daemon: an interrupt must not wait for a hub that stalls.
+        threading.Thread(target=self._run, args=(attempt,), name=f"attempt-{digest[7:15]}", daemon=True).start()
+        if self._ticker is None:
+            self._ticker = threading.Thread(target=self._tick, name="attempts", daemon=True)
+            self._ticker.start()
+        return attempt
+
+    def _run(self, attempt: Attempt) -> None:
+        try:
+            attempt.tree = Fetching(self._writer, self._transfer, self._watermarks, attempt, self._shared).materialize()
+        except GsmError as error:
+            attempt.error = self._failed(attempt, error)
+        except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that waits
+            attempt.error = error
+        finally:
+            self._writer.end(attempt.digest)
+            with self._changed:
+                self._shared.flights.release(attempt)
+                del self._attempts[attempt.digest]
+                attempt.done = True
+                self._changed.notify_all()
+        self._tell(attempt)
+
+    def _failed(self, attempt: Attempt, error: GsmError) -> GsmError:
+        if attempt.stop.is_set():
+            return rules.canceled(attempt.digest, attempt.stopped_by)
+        with self._changed:
+            record = rules.next_failure(self._failure(attempt.digest), attempt.digest, error, self._writer.clock.now())
+            if record:
+                self._failures[attempt.digest] = record
+                with suppress(OSError):  # a disk that is full or read-only still backs off, in memory
+                    self._writer.ledger.put(record)
+        return error
+
+    def _tell(self, attempt: Attempt) -> None:
+        if isinstance(attempt.error, GsmError):
+            self._writer.log(
+                "failed", attempt.digest, reason=str(attempt.error.reason), message=attempt.error.message[:500]
+            )
+        elif attempt.tree:
+            self._failures.pop(attempt.digest, None)
+            self._writer.log(
+                "published",
+                attempt.digest,
+                names=list(attempt.names),
+                source=attempt.source,
+                bytes=sum(attempt.origins.values()),
+            )
+
+    def _failure(self, digest: str) -> Failure | None:
+        if known := self._failures.get(digest):
+            return known
+        with suppress(GsmError):  # a record that cannot be read must not keep the digest away for good
+            return self._writer.ledger.get(Failure, digest)
+        return None
+
+    def _recorded(self, digest: str) -> int:
+        with suppress(GsmError):
+            asked = self._writer.ledger.get(Asked, digest)
+            return asked.number if asked else 0
+        return 0
+
+    def _monotonic(self) -> float:
+        return self._writer.clock.monotonic()
+
+    def _tick(self) -> None:
+        """Once a second while anything runs: cancel what nobody asks for, and let other processes see how far it is."""
+        while True:
+            with self._changed:
+                now = self._monotonic()
+                for attempt in self._attempts.values():
+                    attempt.rate.add(now, attempt.size - attempt.missing)
+                    if rules.expired(attempt.asked, now):
+                        attempt.halt("nobody asked for it for five minutes")
+                downloads = [attempt.download() for _, attempt in sorted(self._attempts.items())]
+                if not downloads:
+                    self._ticker = None
+            with suppress(OSError):
+                progress.write(self._writer.root.ledger, downloads)
+            if not downloads:
+                return
+            with self._changed:
+                self._changed.wait(TICK_SECONDS)
