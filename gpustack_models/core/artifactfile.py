@@ -111,9 +111,9 @@ def to_object(name: str, ref: HubRef, spec: Mapping[str, Any]) -> dict[str, Any]
 
 def object_name(kind: HubKind, repository: str) -> str:
     """A Kubernetes name made of a repository's: lowercase, what a name may not hold becomes a dash, 63 characters."""
-    words = "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in repository.lower())
-    short = words.rpartition("/")[2]
-    return "-".join(part for part in short.split("-") if part)[:63].strip("-") or kind.value.lower()
+    short = repository.rpartition("/")[2].lower()
+    words = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in short).split()
+    return "-".join(words)[:63].strip("-") or kind.value.lower()
 
 
 def _artifacts(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
