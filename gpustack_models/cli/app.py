@@ -38,6 +38,12 @@ COMMANDS: tuple[lazy.Row, ...] = (
         "A local hub: a folder of repositories over both hubs' interfaces.",
         "gsm hub serve ./models",
     ),
+    lazy.Row(
+        "validate",
+        f"{_CLI}.validate",
+        "Judge Kubernetes objects by every rule of the cluster, without one.",
+        "gsm validate -f deploy/",
+    ),
 )
 
 

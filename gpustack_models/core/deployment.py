@@ -217,6 +217,7 @@ class ModelDeploymentSpec(Record):
             "The sets of replicas, 1 to 10. Frozen but for their `replicas`; the Service fronts the first role's port.",
             Limits(min_size=1, max_size=10, rule="deployment-roles-count"),
             keys=("name",),
+            duplicate_rule="deployment-role-name-unique",
         ),
     ]
 

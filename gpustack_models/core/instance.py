@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from gpustack_models.core.kubetypes import MAX_PATH, EnvVar, ResourceRequirements
+from gpustack_models.core.kubetypes import MAX_PATH, EnvVar, ResourceRequirements, VolumeSource
 from gpustack_models.core.resource import (
     AGE,
     Column,
@@ -43,10 +43,8 @@ class ModelVolume(Record):
     ]
 
 
-class AdditionalVolume(Record):
+class AdditionalVolume(VolumeSource):
     """A volume and where it is mounted: a model, or one source of core/v1 Volume."""
-
-    CLOSED = False
 
     mount_path: Annotated[
         str,
@@ -66,11 +64,6 @@ class AdditionalVolume(Record):
         str | None, Field("Directory inside the volume; not for a model.", Limits(max_size=MAX_PATH))
     ] = None
     read_only: Annotated[bool | None, Field("Whether it is mounted read-only; a model always is.")] = None
-
-    @property
-    def source(self) -> JsonObject:
-        """The core volume source, empty for a model."""
-        return dict(self.model_extra or {})
 
 
 class InstanceSpec(Record):
@@ -127,7 +120,12 @@ class InstanceSpec(Record):
     stop: Annotated[bool, Field("Whether it is stopped: it then has no Pod.")] = False
     additional_volumes: Annotated[
         tuple[AdditionalVolume, ...],
-        Field("Volumes of the Instance, models among them.", Limits(max_size=32), keys=("mountPath",)),
+        Field(
+            "Volumes of the Instance, models among them.",
+            Limits(max_size=32),
+            keys=("mountPath",),
+            duplicate_rule="instance-volume-path-unique",
+        ),
     ] = ()
 
 

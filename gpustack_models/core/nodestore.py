@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
+from gpustack_models.core.forms import DIGEST, FINGERPRINT
 from gpustack_models.core.resource import (
     AGE,
     Column,
@@ -42,20 +43,29 @@ class Watermarks(Record):
         int,
         Field(
             "Collection begins above this, and a reservation must fit under it. Above `lowPercent`.",
-            Limits(minimum=2, maximum=95),
+            Limits(minimum=2, maximum=95, rule="nodestore-watermark-range"),
         ),
     ] = 80
-    low_percent: Annotated[int, Field("Collection goes down to this.", Limits(minimum=1, maximum=94))] = 70
+    low_percent: Annotated[
+        int, Field("Collection goes down to this.", Limits(minimum=1, maximum=94, rule="nodestore-watermark-range"))
+    ] = 70
 
 
 class Download(Record):
     """How much the node downloads at once."""
 
     concurrency: Annotated[
-        int, Field("Requests at once on the node, over all attempts.", Limits(minimum=1, maximum=64))
+        int,
+        Field(
+            "Requests at once on the node, over all attempts.",
+            Limits(minimum=1, maximum=64, rule="nodestore-download-range"),
+        ),
     ] = 8
     bytes_per_second: Annotated[
-        int, Field("Bytes per second, over all attempts; 0 is unlimited.", Limits(minimum=0))
+        int,
+        Field(
+            "Bytes per second, over all attempts; 0 is unlimited.", Limits(minimum=0, rule="nodestore-download-range")
+        ),
     ] = 0
 
 
@@ -126,7 +136,7 @@ class Capacity(Record):
 class StoredModel(Record):
     """One digest on the node."""
 
-    digest: Annotated[str, Field("Manifest digest.", Limits(min_size=71, max_size=71))]
+    digest: Annotated[str, Field("Manifest digest.", Limits(max_size=71, pattern=f"^{DIGEST.pattern}$"))]
     state: Annotated[str, Field("Where it stands.", Limits(one_of=tuple(ModelState)))]
     size_bytes: Annotated[int | None, Field("Size of the whole tree.", Limits(minimum=0))] = None
     downloaded_bytes: Annotated[
@@ -148,7 +158,10 @@ class Peer(Record):
     port: Annotated[int, Field("Port.", Limits(minimum=1, maximum=65535))]
     certificate_sha256: Annotated[
         str,
-        Field("Fingerprint of its certificate: SHA-256, 64 lowercase hex. No other is trusted.", Limits(max_size=64)),
+        Field(
+            "Fingerprint of its certificate: SHA-256, 64 lowercase hex. No other is trusted.",
+            Limits(pattern=f"^{FINGERPRINT.pattern}$"),
+        ),
     ]
 
 

@@ -12,7 +12,6 @@ import pydantic
 from pydantic import (
     BaseModel,
     ConfigDict,
-    StrictFloat,
     StrictInt,
     StrictStr,
     ValidationError,
@@ -26,6 +25,8 @@ from gpustack_models.errors import GsmError, Reason
 JsonObject = dict[str, Any]
 
 _ALIASES = {
+    "downward_api": "downwardAPI",
+    "scale_io": "scaleIO",
     "certificate_sha256": "certificateSHA256",
     "image_gc_high_threshold_percent": "imageGCHighThresholdPercent",
 }
@@ -40,6 +41,7 @@ class Limits:
     minimum: int | None = None
     maximum: int | None = None
     one_of: tuple[str, ...] | None = None
+    pattern: str = ""
     rule: str = ""
 
 
@@ -47,8 +49,8 @@ class Limits:
 class Field:
     """What a field is: its documentation, its own limits, its items', and how its list merges and is compared.
 
-    `keys` make a list a map of Kubernetes (`listType: map`), `unique` makes it a set. `closed` is False where members
-    beyond the model's own are kept by the API server: Kubernetes core types, of which a model names only what is read.
+    `keys` make a list a map of Kubernetes (`listType: map`), `unique` makes it a set, `atomic` keeps it whole.
+    `duplicate_rule` names the row of a second item with one key.
     """
 
     doc: str
@@ -57,6 +59,7 @@ class Field:
     keys: tuple[str, ...] = ()
     unique: bool = False
     atomic: bool = False
+    duplicate_rule: str = ""
     format: str = ""
 
 
@@ -209,6 +212,5 @@ def condition(conditions: tuple[Condition, ...], kind: str) -> Condition | None:
     return next((each for each in conditions if each.type == kind), None)
 
 
-#: A scalar that YAML may write as a number or a text, such as a quantity or a port.
+#: A scalar that YAML may write as a number or a text, such as a quantity.
 IntOrString = StrictInt | StrictStr
-Quantity = StrictInt | StrictFloat | StrictStr

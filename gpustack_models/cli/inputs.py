@@ -1,0 +1,57 @@
+"""Owns reading the files that a person names: a file, a folder of them, or stdin.
+
+Refuses to guess: a folder without a YAML or JSON file, and a name that is not there, are said.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from gpustack_models.core.documents import MAX_BYTES
+from gpustack_models.errors import GsmError, Reason
+
+STDIN = "-"
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def read_all(names: Sequence[str]) -> list[tuple[str, bytes]]:
+    """The content of each file, by the name to call it. Folders are read recursively, in order, hidden parts left out.
+
+    Raises GsmError(InvalidInput, NotFound, StorageFailed). No more than one byte over the limit of a file is read.
+    """
+    if not names:
+        raise GsmError(Reason.INVALID_INPUT, "no file is named", hint="use -f FILE, -f FOLDER, or -f - for stdin")
+    return [content for name in dict.fromkeys(names) for content in _read(name)]
+
+
+def _read(name: str) -> Iterator[tuple[str, bytes]]:
+    if name == STDIN:
+        yield "stdin", sys.stdin.buffer.read(MAX_BYTES + 1)
+        return
+    path = Path(name)
+    files = list(_below(path)) if path.is_dir() else [path]
+    if not files:
+        raise GsmError(Reason.INVALID_INPUT, f"{name} holds no {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]} file")
+    for file in files:
+        yield str(file), _content(file)
+
+
+def _content(file: Path) -> bytes:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(MAX_BYTES + 1)
+    except FileNotFoundError as error:
+        raise GsmError(Reason.NOT_FOUND, f"{file} does not exist") from error
+    except OSError as error:
+        raise GsmError(Reason.STORAGE_FAILED, f"{file}: {error.strerror}") from error
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for root, folders, names in os.walk(folder):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        for name in sorted(names):
+            if name.endswith(_SUFFIXES) and not name.startswith("."):
+                yield Path(root, name)
