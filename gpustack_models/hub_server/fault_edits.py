@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
-from gpustack_models.hub_server.huggingface import MASK
+from gpustack_models.hub_server.hf_documents import MASK
 from gpustack_models.hub_server.wire import Answer, Ask
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from gpustack_models.hub_server.repository import Repository
 
-CONTENT_TYPE = "application/x-git-upload-pack-advertisement"
+ADVERTISEMENT = "application/x-git-upload-pack-advertisement"
+RESULT = "application/x-git-upload-pack-result"
+_CAPABILITIES = "multi_ack_detailed no-done side-band-64k thin-pack ofs-delta agent=git/gsm-local-hub"
 
 
 def advertisement(repository: Repository, default: str) -> bytes:
@@ -19,7 +21,7 @@ def advertisement(repository: Repository, default: str) -> bytes:
         if tag.object != tag.commit:
             refs.append((f"refs/tags/{name}^{{}}", tag.commit))
     refs.sort()
-    capabilities = "multi_ack side-band-64k ofs-delta agent=git/gsm-local-hub"
+    capabilities = _CAPABILITIES
     if default in branches:
         refs.insert(0, ("HEAD", branches[default]))
         capabilities += f" symref=HEAD:refs/heads/{default}"
@@ -29,6 +31,11 @@ def advertisement(repository: Repository, default: str) -> bytes:
     lines[0] += f"\0{capabilities}"
     packets = b"".join(_packet(f"{line}\n".encode()) for line in lines)
     return _packet(b"# service=git-upload-pack\n") + b"0000" + packets + b"0000"
+
+
+def refusal() -> bytes:
+    """What `POST …/git-upload-pack` answers: git shows it as the remote's error."""
+    return _packet(b"ERR the local hub gives no packs: download with hf, modelscope or gsm")
 
 
 def _packet(line: bytes) -> bytes:

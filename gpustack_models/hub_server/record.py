@@ -36,7 +36,9 @@ class Request:
         return bool(_SECRET & self.headers.keys())
 
     def __str__(self) -> str:
-        query = "?" + "&".join(f"{name}={value}" for name, value in self.query.items()) if self.query else ""
+        # The query of a link to the CDN is a credential for what it links to.
+        shown = {} if self.origin is Origin.CDN else self.query
+        query = "?" + "&".join(f"{name}={value}" for name, value in shown.items()) if shown else ""
         return f"{self.origin} {self.method} {self.path}{query} {self.status} {self.sent}"
 
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpustack_models.core.folder import is_bookkeeping
 from gpustack_models.core.manifest import problem_of_path
 from gpustack_models.hub_server.settings import SETTINGS_FILE
 from gpustack_models.hub_server.wire import FileKey
 
-#: Folders and files, by path below the root, that git and the hubs' clients keep beside the content.
-LEFTOVERS = frozenset({".git", ".cache/huggingface", "._____temp", ".mdl", ".msc", ".mv", SETTINGS_FILE})
+#: What the hubs' clients call a file that they have not finished.
 _PARTIAL = (".incomplete", ".parallel_tmp")
 
 
@@ -56,7 +56,7 @@ def _entries(folder: Path, prefix: str, skip: Callable[[str, str], None]) -> Ite
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             path = prefix + entry.name
-            if path in LEFTOVERS:
+            if path == SETTINGS_FILE or is_bookkeeping(path):
                 continue
             if entry.name.endswith(_PARTIAL):
                 skip(path, "an unfinished download")

@@ -6,6 +6,7 @@ Refuses sockets; `app.py` turns them into bytes on a connection.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -58,6 +59,11 @@ class Ask:
     def flag(self, name: str) -> bool:
         """Whether a query parameter says yes, in any of the spellings that clients use."""
         return self.query.get(name, "").lower() in {"1", "true", "yes"}
+
+    def number(self, name: str, default: int) -> int:
+        """A query parameter as a number, or the default when it is none."""
+        text = self.query.get(name, "")
+        return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else default
 
 
 @dataclass(frozen=True, slots=True)
