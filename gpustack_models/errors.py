@@ -108,6 +108,17 @@ class GsmError(Exception):
         return f"{self.reason}: {self.message}"
 
 
+class NoAnswerError(GsmError):
+    """SourceUnavailable because nothing answered at all: no connection, no handshake, no first line of an answer.
+
+    A hub that answers with 5xx, 429 or rubbish is SourceUnavailable too, but it answered: an anchor takes over for
+    silence only (model-artifact.md, "Resolution and revalidation").
+    """
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(Reason.SOURCE_UNAVAILABLE, message, hint=hint)
+
+
 def missing_extra(extra: str, what: str) -> GsmError:
     """The error for a command whose optional libraries are not installed."""
     return GsmError(

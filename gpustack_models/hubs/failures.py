@@ -1,0 +1,108 @@
+"""Owns what a failed exchange means: one row for each way that a connection, a handshake or an answer can break.
+
+Refuses to repeat a URL's query, a header or a proxy's password.
+"""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+
+import httpcore
+
+from gpustack_models.errors import GsmError, NoAnswerError, Reason
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """One way to fail: the exception, how it is said (`{detail}` is the system's own word for it), whether trying again
+    at once may help.
+    """
+
+    id: str
+    exception: type[Exception]
+    message: str
+    transient: bool = True
+    hint: str = ""
+
+
+#: Looked up from the top: a row comes before those of its exception's parents.
+FAILURES: tuple[FailureRow, ...] = (
+    FailureRow(
+        "certificate",
+        ssl.SSLCertVerificationError,
+        "its certificate is not trusted: {detail}",
+        transient=False,
+        hint="name the authority's PEM file in SSL_CERT_FILE, or look who is in between",
+    ),
+    FailureRow(
+        "tls", ssl.SSLError, "no TLS connection was made: {detail}", hint="check the endpoint's scheme and port"
+    ),
+    FailureRow("connect-timeout", httpcore.ConnectTimeout, "it did not take a connection in time"),
+    FailureRow("read-timeout", httpcore.ReadTimeout, "it was silent for too long"),
+    FailureRow("write-timeout", httpcore.WriteTimeout, "it took no more of the request"),
+    FailureRow("pool-timeout", httpcore.PoolTimeout, "no connection became free in time"),
+    FailureRow("timeout", httpcore.TimeoutException, "it took too long"),
+    FailureRow(
+        "proxy", httpcore.ProxyError, "the proxy gave no way to it: {detail}", hint="check HTTPS_PROXY and NO_PROXY"
+    ),
+    FailureRow("connect", httpcore.ConnectError, "no connection was made: {detail}"),
+    FailureRow("network", httpcore.NetworkError, "the connection broke: {detail}"),
+    FailureRow("http", httpcore.RemoteProtocolError, "what came is not HTTP, or was cut off"),
+    FailureRow("request", httpcore.LocalProtocolError, "the request cannot be written", transient=False),
+    FailureRow("protocol", httpcore.ProtocolError, "what came is not HTTP"),
+    FailureRow("unsupported", httpcore.UnsupportedProtocol, "its scheme is not http or https", transient=False),
+)
+
+EXCHANGE_ERRORS: tuple[type[Exception], ...] = tuple(row.exception for row in FAILURES)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An exchange that ended without a whole answer."""
+
+    error: GsmError
+    transient: bool
+
+
+def failure_of(error: Exception, name: str, host: str, *, answered: bool, late: str = "") -> Failure:
+    """What an exception of an exchange with `host` means for `name` (a reference).
+
+    `answered` tells whether the first line of an answer had come; `late`, when not empty, is the bound that had passed.
+    """
+    shown = _innermost(error)
+    row = next(row for row in FAILURES if isinstance(shown, row.exception))
+    if late and isinstance(error, httpcore.TimeoutException):
+        what, hint = f"no whole answer within {late}", ""
+    else:
+        what, hint = row.message.format(detail=_detail(error)), row.hint
+    message = f"{name}: {host} did not answer: {what}" if not answered else f"{name}: {host} broke off: {what}"
+    if answered:
+        return Failure(GsmError(Reason.SOURCE_UNAVAILABLE, message, hint=hint), row.transient)
+    return Failure(NoAnswerError(message, hint=hint), row.transient)
+
+
+def _innermost(error: Exception) -> Exception:
+    # httpcore wraps the handshake's error in a ConnectError, and that hides what the reader can do about it.
+    cause = error.__cause__
+    while isinstance(cause, Exception):
+        if isinstance(cause, ssl.SSLError):
+            return cause
+        cause = cause.__cause__
+    return error
+
+
+def _detail(error: Exception) -> str:
+    """The system's word for it, on one line; never an exception's own text where it could hold a URL."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return cause.verify_message
+        if isinstance(cause, ssl.SSLError):
+            return (cause.reason or "it failed").replace("_", " ").lower()
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__
+    if isinstance(error, httpcore.ProxyError):
+        return "".join(character for character in str(error)[:80] if character.isprintable())
+    return "it was closed"
