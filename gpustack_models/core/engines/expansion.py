@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 #: Stands for text that only the cluster knows. No argument can hold it: a process argument ends at a NUL.
 UNKNOWN = "\0"
@@ -37,6 +38,15 @@ class Variable:
     name: str
     value: str | None = None
     field: str = ""
+
+    @classmethod
+    def of(cls, variable: Mapping[str, Any]) -> Variable:
+        """From a core/v1 EnvVar; one with neither `value` nor `valueFrom` is empty, as in Kubernetes."""
+        source = variable.get("valueFrom")
+        if not isinstance(source, Mapping):
+            return cls(variable["name"], variable.get("value") or "")
+        path = source["fieldRef"].get("fieldPath") if isinstance(source.get("fieldRef"), Mapping) else None
+        return cls(variable["name"], None, path if isinstance(path, str) else "")
 
 
 def known(variables: Iterable[Variable]) -> dict[str, str]:
