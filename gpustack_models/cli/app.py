@@ -33,6 +33,24 @@ _CLI = "gpustack_models.cli"
 
 COMMANDS: tuple[lazy.Row, ...] = (
     lazy.Row(
+        "resolve",
+        f"{_CLI}.resolve",
+        "Which commit, files and digest a reference names now, and whether you may read it.",
+        "gsm resolve hf://Qwen/Qwen2.5-0.5B-Instruct",
+    ),
+    lazy.Row(
+        "digest",
+        f"{_CLI}.digest",
+        "The manifest digest of a folder on disk, of a reference, of a saved listing.",
+        "gsm digest ./Qwen2.5-0.5B-Instruct",
+    ),
+    lazy.Row(
+        "verify",
+        f"{_CLI}.verify",
+        "Every byte of a folder against what it should be; files of artifacts against their hubs.",
+        "gsm verify ./Qwen2.5-0.5B-Instruct hf://Qwen/Qwen2.5-0.5B-Instruct",
+    ),
+    lazy.Row(
         "hub",
         f"{_CLI}.hub",
         "A local hub: a folder of repositories over both hubs' interfaces.",

@@ -10,6 +10,10 @@ from typing import Annotated
 
 import typer
 
+from gpustack_models.core.manifest import is_digest
+from gpustack_models.core.patterns import Patterns
+from gpustack_models.errors import GsmError, Reason
+
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress; data, warnings and errors stay.")]
 
 Allow = Annotated[
@@ -38,8 +42,8 @@ TokenFile = Annotated[
     ),
 ]
 Timeout = Annotated[
-    float,
-    typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long a hub may stay silent, per request."),
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", min=0.1, help="Give up on a hub after this long, retries included."),
 ]
 
 Files = Annotated[
@@ -47,9 +51,34 @@ Files = Annotated[
     typer.Option("--file", "-f", metavar="FILE", help="Every ModelArtifact in a YAML file; - is stdin. Repeatable."),
 ]
 
+Like = Annotated[
+    str | None,
+    typer.Option(
+        "--like",
+        metavar="REF|FILE",
+        help="Take each file's algorithm from a reference, a manifest or a saved listing.",
+    ),
+]
+Sha256 = Annotated[bool, typer.Option("--sha256", help="Every file by its SHA-256: ModelScope's rule.")]
+
 Threads = Annotated[
     int | None,
     typer.Option("--threads", metavar="N", min=1, max=64, help="Hashing threads; one per processor by default."),
 ]
 
-DEFAULT_TIMEOUT = 30.0
+
+def patterns(allow: list[str] | None, ignore: list[str] | None) -> Patterns | None:
+    """The two lists as one value, or None when neither was given. Raises GsmError(InvalidInput)."""
+    return Patterns(tuple(allow or ()), tuple(ignore or ())) or None
+
+
+def digest(text: str | None) -> str | None:
+    """A manifest digest given as an option. Raises GsmError(InvalidInput)."""
+    if text is not None and not is_digest(text):
+        raise usage(f"{text!r} is not a manifest digest", "write sha256: and 64 lowercase hex digits")
+    return text
+
+
+def usage(message: str, hint: str = "") -> GsmError:
+    """The error of options and arguments that do not go together."""
+    return GsmError(Reason.INVALID_INPUT, message, hint=hint)

@@ -53,6 +53,10 @@ class Output:
 
         self.data("---\n".join(dump(document) for document in documents))
 
+    def document(self, form: str, value: Any) -> None:
+        """A value for stdout in a machine format, "json" or "yaml"."""
+        (self.yaml if form == "yaml" else self.json)(value)
+
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Rows for stdout in aligned columns, never cut: what is piped must stay whole."""
         lines = [tuple(header), *(tuple(printable(cell) for cell in row) for row in rows)]
@@ -99,6 +103,11 @@ def report(message: str, hint: str = "") -> None:
 def printable(text: str) -> str:
     """One line that is safe on a terminal: names from a hub or a disk may hold what would write to it elsewhere."""
     return text if text.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def size_text(size: int) -> str:

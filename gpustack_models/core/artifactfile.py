@@ -5,17 +5,15 @@ Refuses I/O; what is no ModelArtifact is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gpustack_models.core import refs, yamledit
 from gpustack_models.core.artifact import ModelArtifact
 from gpustack_models.core.manifest import is_digest
-from gpustack_models.core.refs import HubKind, HubRef, SourceRef
+from gpustack_models.core.refs import HubRef, SourceRef
 from gpustack_models.errors import GsmError, Reason
-
-MAX_FILE = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +107,11 @@ def to_object(name: str, ref: HubRef, spec: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-def object_name(kind: HubKind, repository: str) -> str:
+def object_name(repository: str) -> str:
     """A Kubernetes name made of a repository's: lowercase, what a name may not hold becomes a dash, 63 characters."""
     short = repository.rpartition("/")[2].lower()
     words = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in short).split()
-    return "-".join(words)[:63].strip("-") or kind.value.lower()
+    return "-".join(words)[:63].strip("-") or "model"
 
 
 def _artifacts(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
@@ -138,8 +136,3 @@ def _filed(place: Place, value: dict[str, Any]) -> Filed:
         return Filed(place, artifact, ref_of(artifact))
     except GsmError as error:
         raise GsmError(error.reason, f"{place.file}:{place.line}: {error.message}", hint=error.hint) from error
-
-
-def names(filed: Sequence[Filed]) -> str:
-    """Artifacts in a message."""
-    return ", ".join(each.name for each in filed)

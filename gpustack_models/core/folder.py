@@ -36,7 +36,7 @@ class Rule(StrEnum):
     HF_CACHE = "the blob names of the Hugging Face cache"
     HF_RECORD = "what hf download recorded in .cache/huggingface"
     MODELSCOPE = "the mark of modelscope download: sha256 for every file"
-    GITATTRIBUTES = "the LFS rules of .gitattributes"
+    GITATTRIBUTES = "the LFS rules of .gitattributes, as Hugging Face names files (ModelScope's digest: --sha256)"
 
 
 @dataclass(frozen=True, slots=True)

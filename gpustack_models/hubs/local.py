@@ -29,7 +29,9 @@ def scan(root: Path, *, named: Collection[str] = ()) -> Folder:
     Raises GsmError(NotFound, InvalidInput, StorageFailed).
     """
     try:
-        real = root.resolve(strict=True)
+        real = root.resolve()
+        if not real.exists():
+            raise GsmError(Reason.NOT_FOUND, f"{root} does not exist")
         if not real.is_dir():
             raise GsmError(Reason.INVALID_INPUT, f"{root} is not a directory")
         _refuse_cache_root(root, real)
@@ -44,8 +46,8 @@ def scan(root: Path, *, named: Collection[str] = ()) -> Folder:
             # Only git leaves pointers, and what it checked out has rules; other folders are spared the look.
             pointers=frozenset(file.path for file in files if attributes and _is_pointer(real, file)),
         )
-    except FileNotFoundError as error:
-        raise GsmError(Reason.NOT_FOUND, f"{error.filename or root} does not exist") from error
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise GsmError(Reason.NOT_FOUND, f"{root} does not exist, or changes while it is read") from error
     except OSError as error:
         raise GsmError(Reason.STORAGE_FAILED, f"{error.filename or root} cannot be read: {error.strerror}") from error
 

@@ -5,15 +5,13 @@ Refuses to know which hub it asks, and where its token came from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gpustack_models.core.manifest import Entry, Manifest, check_expected
 from gpustack_models.core.patterns import Patterns
-from gpustack_models.core.refs import HubKind, HubRef
-from gpustack_models.errors import GsmError
-from gpustack_models.hubs.protocol import Hub, ListingProgress, TokenState
-from gpustack_models.workflows import parallel
+from gpustack_models.core.refs import HubRef
+from gpustack_models.hubs.protocol import Hub, ListingProgress
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,47 +29,6 @@ class Resolution:
     def pinned(self) -> HubRef:
         """The reference at the commit."""
         return replace(self.ref, revision=self.commit)
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A reference to resolve, the patterns that its manifest is made with, the digest that it must have."""
-
-    ref: HubRef
-    patterns: Patterns | None = None
-    expected: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """One answer for each question, in their order, and what each hub that was asked says of its token.
-
-    A token's state is None where the hub could not say (a mirror may not know the question).
-    """
-
-    resolutions: tuple[Resolution | GsmError, ...]
-    tokens: Mapping[HubKind, TokenState | None]
-
-
-def resolve_all(
-    questions: Sequence[Question], hubs: Mapping[HubKind, Hub], advance: Callable[[int], None] | None = None
-) -> Answers:
-    """Ask several questions at once, and each hub about its token. `advance` gets the entries listed since its last
-    call, from any of the threads.
-    """
-    asked = list(dict.fromkeys(question.ref.kind for question in questions))
-
-    def ask(job: Question | HubKind) -> Resolution | TokenState:
-        if isinstance(job, HubKind):
-            return hubs[job].check_token()
-        progress = _increments(advance) if advance else None
-        return resolve(hubs[job.ref.kind], job.ref, job.patterns, job.expected, progress)
-
-    jobs: list[Question | HubKind] = [*asked, *questions]
-    results = parallel.each(ask, jobs)
-    states = (state if isinstance(state, TokenState) else None for state in results)
-    resolutions = (result for result in results[len(asked) :] if not isinstance(result, TokenState))
-    return Answers(tuple(resolutions), dict(zip(asked, states, strict=False)))
 
 
 def resolve(
@@ -99,14 +56,3 @@ def first_file(entries: Sequence[Entry]) -> str | None:
     paths = [entry.path for entry in entries]
     key: Callable[[str], bytes] = str.encode
     return min((path for path in paths if "/" not in path), key=key, default=min(paths, key=key, default=None))
-
-
-def _increments(advance: Callable[[int], None]) -> ListingProgress:
-    last = 0
-
-    def progress(listed: int) -> None:
-        nonlocal last
-        advance(listed - last)
-        last = listed
-
-    return progress

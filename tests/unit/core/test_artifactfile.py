@@ -135,11 +135,11 @@ def test_what_is_written_is_read_back() -> None:
     [
         ("hf://Qwen/Qwen2.5-7B-Instruct", "qwen2-5-7b-instruct"),
         ("hf://gpt2", "gpt2"),
-        ("hf://a/___", "huggingface"),
+        ("hf://a/___", "model"),
         ("hf://a/" + "x" * 90, "x" * 63),
     ],
 )
 def test_a_name_for_the_object(reference: str, name: str) -> None:
     ref = parse(reference)
     assert isinstance(ref, HubRef)
-    assert object_name(ref.kind, ref.repository) == name
+    assert object_name(ref.repository) == name

@@ -1,0 +1,90 @@
+"""Owns `gsm verify`: a folder against what it should be, byte for byte, and files of ModelArtifacts against their hubs.
+
+Refuses to call anything verified that was not read; --quick says that it was not.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpustack_models.cli import folders, lazy, options
+from gpustack_models.cli.asking import Asking
+from gpustack_models.cli.checks import CheckFormat
+from gpustack_models.cli.output import Output
+from gpustack_models.cli.results import conclude
+from gpustack_models.cli.verify_artifacts import verify_artifacts
+from gpustack_models.cli.verify_show import show_digest, show_folder
+from gpustack_models.workflows.digest import digest_folder
+from gpustack_models.workflows.verify import verify_folder
+
+app = lazy.single()
+
+
+@app.command(
+    epilog=lazy.examples(
+        "gsm verify ./qwen hf://Qwen/Qwen2.5-0.5B-Instruct@7ae557604adf67be50417f59c2c2f167def9a775",
+        "gsm verify ./qwen --digest sha256:669ed7b128b6ad1658d735326bd172a33497ecdb8bbd72dd0b23c98b58469448",
+        "gsm verify ./qwen --manifest qwen.manifest --quick",
+        "gsm verify -f deploy/models.yaml -o github",
+    )
+)
+def verify(
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATH [REF]", help="A folder, and the reference whose content it should be."),
+    ] = None,
+    digest: Annotated[
+        str | None, typer.Option("--digest", metavar="sha256:...", help="The manifest digest that it should have.")
+    ] = None,
+    manifest: Annotated[
+        str | None,
+        typer.Option("--manifest", metavar="FILE", help="The manifest, or saved listing, that it should be."),
+    ] = None,
+    file: options.Files = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Compare names and sizes only; no byte is read, and it says so.")
+    ] = False,
+    like: options.Like = None,
+    sha256: options.Sha256 = False,
+    allow: options.Allow = None,
+    ignore: options.Ignore = None,
+    output: Annotated[CheckFormat, typer.Option("--output", "-o", help="What is printed.")] = CheckFormat.TABLE,
+    threads: options.Threads = None,
+    endpoint: options.Endpoint = None,
+    token_file: options.TokenFile = None,
+    timeout: options.Timeout = None,
+    quiet: options.Quiet = False,
+) -> int:
+    """Compare a folder with a reference, a manifest or a digest: every byte; what is missing, extra or wrong is listed.
+
+    With -f, the check for CI: every ModelArtifact in those YAML files that has an expectedDigest must still resolve to
+    it. Patterns hold for both sides: a file that they drop is not looked at.
+    """
+    out, ask = Output(quiet), Asking(endpoint, token_file, timeout)
+    given = arguments or []
+    if file:
+        if any((digest, manifest, quick, like, sha256, allow, ignore)):
+            raise options.usage("-f checks ModelArtifacts; the options of a folder do not go with it")
+        return verify_artifacts(out, ask, [*file, *given], output)
+    if not given:
+        raise options.usage("nothing to verify was named", "gsm verify --help")
+    path = Path(folders.folder_of(given[0]) or given[0])
+    expected, patterns = options.digest(digest), options.patterns(allow, ignore)
+    if len(given) - 1 + bool(expected) + bool(manifest) != 1:
+        raise options.usage("a folder is compared with one thing", "give a reference, or --digest, or --manifest")
+    if expected:
+        if quick:
+            raise options.usage("a digest says nothing of sizes", "give a reference or --manifest with --quick")
+        choose = folders.chooser(out, ask, like, sha256)
+        with folders.hashing(out) as progress:
+            found = digest_folder(path, choose, patterns, threads=threads, progress=progress)
+        return conclude(out, show_digest(out, path, found, expected, output))
+    if like or sha256:
+        raise options.usage("--like and --sha256 go with --digest", "a reference and a manifest tell the algorithms")
+    wanted = folders.manifest_like(out, ask, manifest or given[1], patterns, file=bool(manifest))
+    with folders.hashing(out) as progress:
+        done = verify_folder(path, wanted, patterns, quick=quick, threads=threads, progress=progress)
+    return conclude(out, show_folder(out, path, manifest or given[1], done, output))
