@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 
 from gpustack_models.errors import GsmError, Reason
@@ -44,7 +44,7 @@ class HubApp:
     record: Record
     pool: ThreadPoolExecutor
     changed: Callable[[], None]
-    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    closing: asyncio.Event
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

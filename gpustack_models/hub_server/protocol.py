@@ -6,6 +6,7 @@ Refuses everything else; requests are parsed and connections kept by uvicorn.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import socket
 import struct
@@ -13,6 +14,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, cast
 
 import h11
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 Scope = MutableMapping[str, Any]
@@ -64,6 +66,36 @@ class Connection:
     async def _drained(self) -> None:
         while self._protocol.transport.get_write_buffer_size() and not self.lost:
             await asyncio.sleep(0.005)
+
+
+class HubServer(uvicorn.Server):
+    """uvicorn's server, ending at once: a hub that ends cuts its answers off, as a machine that goes down does."""
+
+    def __init__(self, config: uvicorn.Config, closing: asyncio.Event, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._closing = closing
+        self._started = started
+
+    async def main_loop(self) -> None:
+        """Run until the hub closes; the tick keeps the `Date` header."""
+        self._started()
+        counter = 0
+        while not self._closing.is_set():
+            await self.on_tick(counter)
+            counter += 10
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), 1)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, drop every connection, and let what was answering come to its end."""
+        for server in self.servers:
+            server.close()
+        for bound in sockets or []:
+            bound.close()
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        if self.server_state.tasks:
+            await asyncio.wait(self.server_state.tasks, timeout=5)
 
 
 class _Length:

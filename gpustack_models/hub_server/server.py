@@ -31,11 +31,14 @@ from gpustack_models.hub_server.settings import Tokens
 from gpustack_models.hub_server.wire import Origin
 
 if TYPE_CHECKING:
-    import uvicorn
+    from gpustack_models.hub_server.app import HubApp
 
 #: Large enough that one sendfile call is worth its system call.
 _SEND_BUFFER = 4 << 20
 _KEEP_ALIVE_SECONDS = 75
+_BACKLOG = 1024
+#: Answers are made in threads, since one may have to wait for files to be hashed.
+_ANSWERS = 32
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,9 @@ class LocalHub:
         self._record = Record(listener)
         self._sockets: list[socket.socket] = []
         self._thread: threading.Thread | None = None
-        self._server: uvicorn.Server | None = None
         self._up = threading.Event()
+        self._end: Callable[[], object] = bool
+        self._pool = ThreadPoolExecutor(_ANSWERS, "hub-answer")
 
     @property
     def url(self) -> str:
@@ -142,33 +146,27 @@ class LocalHub:
 
     def __enter__(self) -> Self:
         try:
-            import uvicorn
-
-            from gpustack_models.hub_server.app import HubApp
-            from gpustack_models.hub_server.protocol import HubProtocol
+            import uvicorn  # noqa: F401 - what is missing is said before a port is taken
         except ImportError as error:
             raise missing_extra("hub", "the local hub") from error
-        options = self.options
-        self._sockets = _listen(options.host, (options.port, options.cdn_port))
-        hub_port, cdn_port = (each.getsockname()[1] for each in self._sockets)
-        links = Links(secrets.token_bytes(32), cdn_port, seconds=options.link_seconds)
-        used = links if options.redirect else None
-        faces = [
-            HuggingFace(self._catalog, used, options.page_size).answer,
-            ModelScope(self._catalog, self._tokens, used, options.truncate_at).answer,
-        ]
-        self._pool = ThreadPoolExecutor(32, "hub-answer")
-        app = HubApp(
-            origins={hub_port: Origin.HUB, cdn_port: Origin.CDN},
-            faces={Origin.HUB: faces, Origin.CDN: [links.answer]},
-            tokens=self._tokens,
-            faults=self._faults,
-            record=self._record,
-            pool=self._pool,
-            changed=self._catalog.rescan,
-        )
+        self._sockets = _listen(self.options.host, (self.options.port, self.options.cdn_port))
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="local-hub", daemon=True)
+        self._thread.start()
+        self._up.wait()
+        if self.options.warm:
+            self._catalog.warm()
+        return self
+
+    async def _serve(self) -> None:
+        import uvicorn
+
+        from gpustack_models.hub_server.protocol import HubProtocol, HubServer
+
+        closing = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self._end = lambda: loop.call_soon_threadsafe(closing.set)
         config = uvicorn.Config(
-            app,
+            self._app(closing),
             http=HubProtocol,
             ws="none",
             loop="asyncio",
@@ -179,25 +177,34 @@ class LocalHub:
             access_log=False,
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            backlog=1024,
+            backlog=_BACKLOG,
         )
-        self._app = app
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._run, name="local-hub", daemon=True)
-        self._thread.start()
-        self._up.wait()
-        if options.warm:
-            self._catalog.warm()
-        return self
-
-    def _run(self) -> None:
-        async def serve() -> None:
-            self._loop = asyncio.get_running_loop()
+        try:
+            await HubServer(config, closing, self._up.set).serve(sockets=self._sockets)
+        finally:
             self._up.set()
-            if self._server:
-                await self._server.serve(sockets=self._sockets)
 
-        asyncio.run(serve())
+    def _app(self, closing: asyncio.Event) -> HubApp:
+        from gpustack_models.hub_server.app import HubApp
+
+        options = self.options
+        hub_port, cdn_port = (bound.getsockname()[1] for bound in self._sockets)
+        links = Links(secrets.token_bytes(32), cdn_port, seconds=options.link_seconds)
+        used = links if options.redirect else None
+        faces = [
+            HuggingFace(self._catalog, used, options.page_size).answer,
+            ModelScope(self._catalog, self._tokens, used, options.truncate_at).answer,
+        ]
+        return HubApp(
+            origins={hub_port: Origin.HUB, cdn_port: Origin.CDN},
+            faces={Origin.HUB: faces, Origin.CDN: [links.answer]},
+            tokens=self._tokens,
+            faults=self._faults,
+            record=self._record,
+            pool=self._pool,
+            changed=self._catalog.rescan,
+            closing=closing,
+        )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -206,14 +213,13 @@ class LocalHub:
 
     def close(self) -> None:
         """End: answers that are under way are cut off."""
-        if self._server is None or self._thread is None:
+        if self._thread is None:
             return
-        self._server.should_exit = self._server.force_exit = True
-        self._loop.call_soon_threadsafe(self._app.closing.set)
-        self._thread.join(10)
+        self._end()
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._catalog.close()
-        self._server = None
+        self._thread.join(10)
+        self._thread = None
 
 
 def serve(
@@ -254,7 +260,7 @@ def _listen(host: str, ports: Sequence[int]) -> list[socket.socket]:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
             bound.bind(address)
-            bound.listen(1024)
+            bound.listen(_BACKLOG)
     except OSError as error:
         for bound in sockets:
             bound.close()

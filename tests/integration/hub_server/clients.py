@@ -10,7 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
+
 from gpustack_models.hub_server import LocalHub
+
+#: A client without manners of its own: no proxy, no redirects, and made once, since making one costs more than asking.
+HTTP = httpx.Client(trust_env=False)
 
 BIN = Path(sys.executable).parent
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE")

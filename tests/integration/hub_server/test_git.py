@@ -6,12 +6,11 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 
 from gpustack_models.hub_server import LocalHub
 from tests.integration.conftest import TOKENS, HubFactory, Publish
-from tests.integration.hub_server.clients import environment
+from tests.integration.hub_server.clients import HTTP, environment
 from tests.integration.hub_server.shapes import VERSIONED, VERSIONS, closed
 
 
@@ -68,8 +67,8 @@ def test_other_programs_are_misdirected(publish: Publish, local_hub: HubFactory)
     publish("org/open", {"config.json": "{}"})
     hub = local_hub()
     url = f"{hub.url}/org/open.git/info/refs?service=git-upload-pack"
-    assert httpx.get(url).status_code == 421
-    assert httpx.get(url, headers={"User-Agent": "git/2.39.5"}).status_code == 200
+    assert HTTP.get(url).status_code == 421
+    assert HTTP.get(url, headers={"User-Agent": "git/2.39.5"}).status_code == 200
 
 
 def test_a_clone_is_refused_with_the_way_to_go(publish: Publish, local_hub: HubFactory, tmp_path: Path) -> None:
