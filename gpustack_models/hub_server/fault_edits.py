@@ -93,6 +93,14 @@ def _disagreeing_git(answer: Answer, _fault: Row, _ask: Ask) -> Answer:
     return replace(answer, body=body)
 
 
+def _missing_refs(answer: Answer, _fault: Row, _ask: Ask) -> Answer:
+    if not isinstance(answer.body, bytes) or not answer.body.startswith(b"001e# service"):
+        return answer
+    # The first reference carries the capabilities: it stays, and names nothing but HEAD.
+    head, _, rest = answer.body.partition(b"0000")
+    return replace(answer, body=head + b"0000" + rest[: int(rest[:4], 16)] + b"0000")
+
+
 def _edit(answer: Answer, fault: Row, _ask: Ask) -> Answer:
     return _with_json(answer, fault.edit) if fault.edit else answer
 
@@ -176,6 +184,7 @@ EDITS: Mapping[str, Edit] = {
     "foreign_page": _foreign_page,
     "endless_pages": _endless_pages,
     "disagreeing_git": _disagreeing_git,
+    "missing_refs": _missing_refs,
     "bad_commit": _bad_commit,
     "masked_tree": _listing(_mask),
     "unknown_type": _listing(_unknown_type),

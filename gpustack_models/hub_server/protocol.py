@@ -10,6 +10,7 @@ import contextlib
 import io
 import socket
 import struct
+import sys
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, cast
 
@@ -25,6 +26,10 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 #: Where the connection of a request is found in its scope.
 CONNECTION = "gsm.connection"
+
+
+_TICK = 0.005
+_RESET_PATIENCE = 5.0
 
 
 class Connection:
@@ -52,20 +57,20 @@ class Connection:
             return max(file.tell() - start, 0)
 
     async def reset(self) -> None:
-        """End the connection with a TCP reset, after what was written has left."""
+        """End the connection with a TCP reset, once the client's system has what was written: it drops the rest."""
         transport = self._protocol.transport
-        await self._drained()
         raw: socket.socket = transport.get_extra_info("socket")
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        transport.abort()
+        patience = _RESET_PATIENCE
+        while not self.lost and patience > 0 and (transport.get_write_buffer_size() or _unacknowledged(raw)):
+            await asyncio.sleep(_TICK)
+            patience -= _TICK
+        if not self.lost:
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            transport.abort()
 
     def close(self) -> None:
         """End the connection in order, after what was written has left."""
         self._protocol.transport.close()
-
-    async def _drained(self) -> None:
-        while self._protocol.transport.get_write_buffer_size() and not self.lost:
-            await asyncio.sleep(0.005)
 
 
 class HubServer(uvicorn.Server):
@@ -106,6 +111,16 @@ class _Length:
 
     def __len__(self) -> int:
         return self._length
+
+
+def _unacknowledged(raw: socket.socket) -> int:
+    """The bytes that the system still has to deliver, where it can tell."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    import fcntl
+    import termios
+
+    return int.from_bytes(fcntl.ioctl(raw.fileno(), termios.TIOCOUTQ, b"\0" * 4), sys.byteorder)
 
 
 class HubProtocol(H11Protocol):
