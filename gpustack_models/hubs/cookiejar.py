@@ -10,12 +10,12 @@ import pickle
 from dataclasses import dataclass, field
 from typing import Any
 
+# Up to its protocol 2, a pickle calls the module by the name it once had.
+_STANDARD = ("Cookie", "CookieJar", "DefaultCookiePolicy")
 _CLASSES = frozenset(
     {
         ("requests.cookies", "RequestsCookieJar"),
-        ("http.cookiejar", "CookieJar"),
-        ("http.cookiejar", "Cookie"),
-        ("http.cookiejar", "DefaultCookiePolicy"),
+        *((module, name) for module in ("http.cookiejar", "cookielib") for name in _STANDARD),
     }
 )
 # What the documentation of pickle says that a broken one may raise, and what our own walk over it can meet.

@@ -35,9 +35,7 @@ FAILURES: tuple[FailureRow, ...] = (
         transient=False,
         hint="name the authority's PEM file in SSL_CERT_FILE, or look who is in between",
     ),
-    FailureRow(
-        "tls", ssl.SSLError, "no TLS connection was made: {detail}", hint="check the endpoint's scheme and port"
-    ),
+    FailureRow("tls", ssl.SSLError, "TLS failed: {detail}", hint="check the endpoint's scheme and port"),
     FailureRow("connect-timeout", httpcore.ConnectTimeout, "it did not take a connection in time"),
     FailureRow("read-timeout", httpcore.ReadTimeout, "it was silent for too long"),
     FailureRow("write-timeout", httpcore.WriteTimeout, "it took no more of the request"),
@@ -97,9 +95,9 @@ def _detail(error: Exception) -> str:
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return cause.verify_message
+            return str(getattr(cause, "verify_message", "") or "it was not verified")
         if isinstance(cause, ssl.SSLError):
-            return (cause.reason or "it failed").replace("_", " ").lower()
+            return str(getattr(cause, "reason", "") or "no reason is given").replace("_", " ").lower()
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
         cause = cause.__cause__

@@ -32,7 +32,9 @@ class RepoFile(msgspec.Struct, rename="pascal", gc=False):
 Fetch = Callable[[str, bool], Sequence[RepoFile]]
 
 
-def walk(fetch: Fetch, name: str, progress: ListingProgress | None = None) -> tuple[Entry, ...]:
+def walk(
+    fetch: Fetch, name: str, progress: ListingProgress | None = None, truncated_at: int = TRUNCATED_AT
+) -> tuple[Entry, ...]:
     """Every file of a commit; only subtrees that are cut off are broken up (hubs.md, "ModelScope").
 
     Raises GsmError: InvalidManifest, ManifestTooLarge, SourceUnavailable (a directory of 3000 children or more, more
@@ -54,12 +56,12 @@ def walk(fetch: Fetch, name: str, progress: ListingProgress | None = None) -> tu
     while folders:
         folder = folders.pop()
         listed = ask(folder, True)
-        if len(listed) >= TRUNCATED_AT:
+        if len(listed) >= truncated_at:
             listed = ask(folder, False)
-            if len(listed) >= TRUNCATED_AT:
+            if len(listed) >= truncated_at:
                 raise GsmError(
                     Reason.SOURCE_UNAVAILABLE,
-                    f"{name}: the directory {folder or '/'!r:.300} has {TRUNCATED_AT} files and folders or more; "
+                    f"{name}: the directory {folder or '/'!r:.300} has {truncated_at} files and folders or more; "
                     "the hub's API cannot list it whole",
                 )
             folders += [each.path for each in reversed(listed) if each.type == "tree"]
