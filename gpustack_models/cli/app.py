@@ -62,6 +62,12 @@ COMMANDS: tuple[lazy.Row, ...] = (
         "Judge Kubernetes objects by every rule of the cluster, without one.",
         "gsm validate -f deploy/",
     ),
+    lazy.Row(
+        "render",
+        f"{_CLI}.render",
+        "The Pods, Service and conditions that the operator would make, or why it makes none.",
+        "gsm render -f chat.yaml --delivery Node",
+    ),
 )
 
 

@@ -25,6 +25,7 @@ NO_PROXY = "model-artifact-no-proxy"
 MODEL_VOLUME = "gpustack-model"
 CACHE_VOLUME = "gpustack-model-cache"
 GIB = 1 << 30
+IDENTITY_DIGITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +127,12 @@ def identity(artifact: ModelArtifact) -> str:
 
     Of the manifest digest; for a claim or an image, which have none, of the SHA-256 of the artifact's UID.
     """
-    if artifact.spec.source.hub is not None:
-        digest = ((artifact.status.resolved or Resolved()).manifest_digest or "").removeprefix("sha256:")
-    else:
-        digest = hashlib.sha256(artifact.metadata.uid.encode()).hexdigest()
-    return f"m-{digest[:32]}"
+    if artifact.spec.source.hub is None:
+        return identity_of_uid(artifact.metadata.uid)
+    digest = ((artifact.status.resolved or Resolved()).manifest_digest or "").removeprefix("sha256:")
+    return f"m-{digest[:IDENTITY_DIGITS]}"
+
+
+def identity_of_uid(uid: str) -> str:
+    """The identity of an artifact that has no digest."""
+    return f"m-{hashlib.sha256(uid.encode()).hexdigest()[:IDENTITY_DIGITS]}"
