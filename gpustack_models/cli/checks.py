@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from xml.sax.saxutils import escape, quoteattr
 
 from gpustack_models.cli.output import printable
 
@@ -87,6 +86,8 @@ def _junit(checks: Sequence[Check], suite: str) -> str:
 
 
 def _case(check: Check, suite: str) -> str:
+    from xml.sax.saxutils import escape
+
     where = f" file={_attribute(check.file)}" if check.file else ""
     where += f' line="{check.line}"' if check.line else ""
     body = {
@@ -111,6 +112,8 @@ def _property(text: str) -> str:
 
 
 def _attribute(text: str) -> str:
+    from xml.sax.saxutils import quoteattr  # it loads half of urllib
+
     return quoteattr(_legal(text))
 
 

@@ -36,6 +36,13 @@ def group(rows: Iterable[Row], **settings: Any) -> typer.Typer:
                 row.name: TyperCommand(row.name, short_help=row.help, rich_markup_mode=None) for row in table.values()
             }
 
+        def get_params(self, ctx: Any) -> list[Any]:
+            parameters = super().get_params(ctx)
+            for parameter in parameters:
+                # typer gives --help and its completion flags no value, and loads pydantic to find that it is no flag.
+                parameter.default = parameter.default or False
+            return parameters
+
         def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
             name, stub, rest = super().resolve_command(ctx, args)
             return name, stub and load(table[args[0]]), rest

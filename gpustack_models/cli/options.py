@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from gpustack_models.core.manifest import is_digest
 from gpustack_models.core.patterns import Patterns
 from gpustack_models.errors import GsmError, Reason
 
@@ -74,6 +73,8 @@ def patterns(allow: list[str] | None, ignore: list[str] | None) -> Patterns | No
 
 def digest(text: str | None) -> str | None:
     """A manifest digest given as an option. Raises GsmError(InvalidInput)."""
+    from gpustack_models.core.manifest import is_digest
+
     if text is not None and not is_digest(text):
         raise usage(f"{text!r} is not a manifest digest", "write sha256: and 64 lowercase hex digits")
     return text

@@ -12,12 +12,9 @@ from typing import Annotated
 
 import typer
 
-from gpustack_models.cli import asking, lazy, options, stdin
-from gpustack_models.cli.asking import Asking
+from gpustack_models.cli import lazy, options, stdin
 from gpustack_models.cli.output import Output
-from gpustack_models.cli.resolve_show import show
 from gpustack_models.workflows.files import STDIN
-from gpustack_models.workflows.questions import of_file, of_reference
 
 app = lazy.single()
 
@@ -44,7 +41,7 @@ class Format(StrEnum):
 def resolve(
     references: Annotated[
         list[str] | None,
-        typer.Argument(metavar="REF...", help="hf://, ms://, oci:// or pvc:// references; - is YAML on stdin."),
+        typer.Argument(metavar="REF", help="hf://, ms://, oci:// or pvc:// references; - is YAML on stdin."),
     ] = None,
     file: options.Files = None,
     allow: options.Allow = None,
@@ -68,6 +65,10 @@ def resolve(
     With -f, every ModelArtifact in those YAML files is resolved by its own source, patterns and expectedDigest. An
     image by tag is answered with the reference by digest; a claim's content is never read.
     """
+    from gpustack_models.cli import asking
+    from gpustack_models.cli.resolve_show import show
+    from gpustack_models.workflows.questions import of_file, of_reference
+
     out = Output(quiet)
     names, sources = _sources(references or [], file)
     _check(names, sources, write=write, expect=expect, own=bool(allow or ignore or expect))
@@ -76,7 +77,7 @@ def resolve(
         *(of_reference(name, patterns, expected) for name in names),
         *(item for source in sources for item in of_file(source, stdin.once)),
     ]
-    found = asking.look_up(out, items, Asking(endpoint, token_file, timeout))
+    found = asking.look_up(out, items, asking.Asking(endpoint, token_file, timeout))
     return show(out, items, found, output.value, with_files=files, write=write)
 
 

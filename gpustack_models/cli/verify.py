@@ -5,20 +5,13 @@ Refuses to call anything verified that was not read; --quick says that it was no
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gpustack_models.cli import folders, lazy, options
-from gpustack_models.cli.asking import Asking
+from gpustack_models.cli import lazy, options
 from gpustack_models.cli.checks import CheckFormat
 from gpustack_models.cli.output import Output
-from gpustack_models.cli.results import conclude
-from gpustack_models.cli.verify_artifacts import verify_artifacts
-from gpustack_models.cli.verify_show import show_digest, show_folder
-from gpustack_models.workflows.digest import digest_folder
-from gpustack_models.workflows.verify import verify_folder
 
 app = lazy.single()
 
@@ -63,6 +56,10 @@ def verify(
     With -f, the check for CI: every ModelArtifact in those YAML files that has an expectedDigest must still resolve to
     it. Patterns hold for both sides: a file that they drop is not looked at.
     """
+    from gpustack_models.cli.asking import Asking
+    from gpustack_models.cli.verify_artifacts import verify_artifacts
+    from gpustack_models.cli.verify_folder import Wanted, verify_path
+
     out, ask = Output(quiet), Asking(endpoint, token_file, timeout)
     given = arguments or []
     if file:
@@ -71,20 +68,12 @@ def verify(
         return verify_artifacts(out, ask, [*file, *given], output)
     if not given:
         raise options.usage("nothing to verify was named", "gsm verify --help")
-    path = Path(folders.folder_of(given[0]) or given[0])
-    expected, patterns = options.digest(digest), options.patterns(allow, ignore)
-    if len(given) - 1 + bool(expected) + bool(manifest) != 1:
+    if len(given) - 1 + bool(digest) + bool(manifest) != 1:
         raise options.usage("a folder is compared with one thing", "give a reference, or --digest, or --manifest")
-    if expected:
-        if quick:
-            raise options.usage("a digest says nothing of sizes", "give a reference or --manifest with --quick")
-        choose = folders.chooser(out, ask, like, sha256)
-        with folders.hashing(out) as progress:
-            found = digest_folder(path, choose, patterns, threads=threads, progress=progress)
-        return conclude(out, show_digest(out, path, found, expected, output))
-    if like or sha256:
+    if quick and digest:
+        raise options.usage("a digest says nothing of sizes", "give a reference or --manifest with --quick")
+    if (like or sha256) and not digest:
         raise options.usage("--like and --sha256 go with --digest", "a reference and a manifest tell the algorithms")
-    wanted = folders.manifest_like(out, ask, manifest or given[1], patterns, file=bool(manifest))
-    with folders.hashing(out) as progress:
-        done = verify_folder(path, wanted, patterns, quick=quick, threads=threads, progress=progress)
-    return conclude(out, show_folder(out, path, manifest or given[1], done, output))
+    wanted = Wanted(given[1] if len(given) > 1 else None, options.digest(digest), manifest, like=like, sha256=sha256)
+    patterns = options.patterns(allow, ignore)
+    return verify_path(out, ask, given[0], wanted, patterns, output, quick=quick, threads=threads)
