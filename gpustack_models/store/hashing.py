@@ -42,6 +42,16 @@ class Hasher:
         for state in self._states.values():
             state.update(data)
 
+    def copy(self) -> Hasher:
+        """The same state, to be fed on its own."""
+        other = Hasher((), 0)
+        other._states = {algorithm: state.copy() for algorithm, state in self._states.items()}
+        return other
+
+    def running(self, algorithm: Algorithm) -> str:
+        """The hexadecimal digest of what was fed so far, by one of its algorithms."""
+        return self._states[algorithm].hexdigest()
+
     def digests(self) -> tuple[FileDigest, ...]:
         """The digests of what was fed, in the order of the algorithms asked for."""
         return tuple(FileDigest(algorithm, state.hexdigest()) for algorithm, state in self._states.items())

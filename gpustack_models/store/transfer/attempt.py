@@ -1,0 +1,382 @@
+"""Owns one attempt at a set of files: its threads, what each does next, how it ends.
+
+Refuses to stop waiting without a reason: it ends whole, or with the GsmError of the file or the disk that ended it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from gpustack_models.core.manifest import FileDigest
+from gpustack_models.errors import GsmError, Reason
+from gpustack_models.store.handles import Dir, storage_error, storing
+from gpustack_models.store.hashing import BOTH, CHUNK, Hasher, available_cores
+from gpustack_models.store.sources import Fetched, Origin, TransferProgress, TransferReport, Want
+from gpustack_models.store.transfer.connection import Dialer
+from gpustack_models.store.transfer.content import Content, Events
+from gpustack_models.store.transfer.finish import Finisher
+from gpustack_models.store.transfer.gate import Gate
+from gpustack_models.store.transfer.partial import PartialFile
+from gpustack_models.store.transfer.ranges import PIECE, Segment
+from gpustack_models.store.transfer.receive import Line, Receiver
+from gpustack_models.store.transfer.supply import Supplier, Supply, Todo
+
+#: Up to here a file is fetched in one request and kept in memory until it is verified.
+SMALL = CHUNK
+#: Up to here both digests of a content are computed, so that it is found by either name.
+BOTH_NAMES = 16 << 20
+#: A file with less left than this is not worth a thread that hashes behind the receiver.
+_WORTH_PIPE = 8 << 20
+_TICK_SECONDS = 0.2
+_JOIN_SECONDS = 5.0
+_TELL_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all attempts of one store share."""
+
+    dialer: Dialer
+    gate: Gate
+    clock: Callable[[], float]
+    concurrency: int
+    stall_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a thread does next: one stream, for a small file, a file not yet opened, or a segment of an open one."""
+
+    todo: Todo
+    supplier: Supplier
+    content: Content | None = None
+    segment: Segment | None = None
+
+
+class Attempt:
+    """One call of Transfer.fetch. `gate.changed` guards what is pending, open and left to do."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        folder: Dir,
+        supply: Supply,
+        on_file: Callable[[Fetched], None],
+        progress: TransferProgress | None,
+    ) -> None:
+        self._shared = shared
+        self._gate = shared.gate
+        self._folder = folder
+        self._supply = supply
+        self._progress = progress
+        self._telling = threading.Lock()
+        self._ended = threading.Event()
+        self._error: BaseException | None = None
+        self._pending: deque[Todo] = deque()
+        self._open: list[Content] = []
+        self._opening = 0
+        self._left = 0
+        self._kept = 0
+        self._threads: list[threading.Thread] = []
+        self._receivers: list[Receiver] = []
+        self._cores = available_cores()
+        self._finisher = Finisher(on_file, self._fail)
+        self._events = Events(self._verified, self._wake, self._finisher.save, self._whole, self._ended.is_set)
+        self._line = Line(
+            shared.dialer,
+            shared.gate,
+            supply,
+            shared.clock,
+            pause=self._pause,
+            over=self._ended.is_set,
+            should_yield=lambda: self._gate.should_yield(self),
+        )
+
+    def run(self, wants: Sequence[Want], stop: threading.Event) -> TransferReport:
+        """Fetch everything, or raise: GsmError, or what a callback raised."""
+        self._pending.extend(Todo(want) for want in sorted(wants, key=lambda want: -want.size) if want.size)
+        self._left = len(wants)
+        streams = sum(max(1, want.size // PIECE) for want in wants if want.size)
+        try:
+            self._make_empty([want for want in wants if not want.size])
+            for _ in range(min(self._shared.concurrency, streams)):
+                self._receivers.append(receiver := Receiver(self._line, CHUNK))
+                self._start(self._work, receiver)
+            while not self._ended.wait(_TICK_SECONDS):
+                self._tick(stop)
+        finally:
+            self._end()
+        if self._error is not None:
+            raise self._error
+        received, failures = self._supply.report()
+        return TransferReport(received, self._kept, failures)
+
+    # In the thread that called.
+
+    def _make_empty(self, wants: Sequence[Want]) -> None:
+        """An empty file needs no request."""
+        for want in wants:
+            with storing(f"{want.path} cannot be written"):
+                self._keep_small(Todo(want), memoryview(b""), Origin.HUB, set())
+
+    def _tick(self, stop: threading.Event) -> None:
+        if stop.is_set():
+            self._fail(GsmError(Reason.CANCELED, "the transfer was stopped; what was fetched is kept"))
+            return
+        self._gate.look()
+        now = self._shared.clock()
+        for receiver in self._receivers:
+            watch = receiver.watch
+            if now - watch.since > self._shared.stall_seconds:
+                watch.stalled = True
+                watch.cut()
+
+    def _end(self) -> None:
+        self._ended.set()
+        for receiver in self._receivers:
+            receiver.watch.cut()
+        self._gate.forget(self)
+        for content in self._open:
+            content.wake()
+        for thread in list(self._threads):
+            thread.join(_JOIN_SECONDS)
+        self._finisher.close()
+        for content in self._open:
+            self._put_aside(content)
+
+    def _put_aside(self, content: Content) -> None:
+        """Keep what is verified of a file that was not finished."""
+        if content.ranges.active:
+            return  # its thread would not end in time, and still holds the handle
+        position = content.ranges.verified
+        with suppress(OSError):  # the attempt has ended for a better reason, and earlier checkpoints hold
+            if position > content.partial.last_checkpoint and not content.ranges.done:
+                content.partial.checkpoint(position, content.hasher.running(content.todo.want.digest.algorithm))
+        content.partial.close()
+
+    # In the threads that receive.
+
+    def _work(self, receiver: Receiver) -> None:
+        busy = False
+        while (job := self._next(busy=busy)) is not None:
+            busy = True
+            self._do(job, receiver)
+
+    def _next(self, *, busy: bool) -> Job | None:
+        """The next job, or None when the attempt is over; a `busy` thread ends its stream by asking."""
+        with self._gate.changed:
+            if busy:
+                self._gate.leave(self)
+            while not self._ended.is_set():
+                found, wait = self._candidate()
+                if found is None:
+                    self._gate.waits_no_more(self)
+                    self._pipe_when_idle()
+                elif self._gate.may_enter(self):
+                    self._gate.enter(self)
+                    return self._begin(*found)
+                self._gate.changed.wait(wait)
+            return None
+
+    def _candidate(self) -> tuple[tuple[Todo | Content, Supplier] | None, float | None]:
+        """What one more stream would fetch, and from where; else the seconds to wait for it, None for a notice."""
+        waits = []
+        for thing in self._in_order():
+            todo = thing.todo if isinstance(thing, Content) else thing
+            supplier = self._supply.choose(todo)
+            wait = self._supply.wait(supplier, todo, self._shared.clock())
+            if wait <= 0:
+                return (thing, supplier), None
+            waits.append(wait)
+        return None, min(waits, default=None)
+
+    def _in_order(self) -> Iterator[Todo | Content]:
+        """Open files that no stream works on, then the next new one, then a share of the longest under way."""
+        for content in self._open:
+            if not content.ranges.active and content.can_take():
+                yield content
+        if self._pending:
+            yield self._pending[0]
+        shared = [content for content in self._open if content.ranges.active and content.can_take()]
+        if shared:
+            yield max(shared, key=lambda content: content.left)
+
+    def _begin(self, thing: Todo | Content, supplier: Supplier) -> Job:
+        if isinstance(thing, Content):
+            if thing.ranges.active:
+                self._pipe(thing)
+            return Job(thing.todo, supplier, thing, thing.take(whole=self._one_stream_each()))
+        self._pending.popleft()
+        self._opening += thing.want.size > SMALL
+        return Job(thing, supplier)
+
+    def _one_stream_each(self) -> bool:
+        """Whether there are files enough for every stream, so that none needs to share."""
+        return bool(self._pending) or len(self._open) + self._opening >= self._gate.level
+
+    def _do(self, job: Job, receiver: Receiver) -> None:
+        todo, content, segment = job.todo, job.content, job.segment
+        if content is None and todo.want.size > SMALL:
+            content, segment = self._open_file(todo)
+        if content is not None and segment is None:
+            return
+        began = self._shared.clock()
+        try:
+            if content is None or segment is None:
+                self._fetch_small(todo, job.supplier, receiver)
+            else:
+                content.origin = job.supplier.origin
+                receiver.receive(content, segment, job.supplier)
+        except GsmError as error:
+            if not self._ended.is_set():
+                self._supply.failed(job.supplier, todo, error, began, self._shared.clock())
+                if content is None:
+                    self._again(todo)
+        except OSError as error:
+            raise storage_error(error, f"{todo.want.path} cannot be written") from error
+        finally:
+            if content is not None and segment is not None:
+                content.release(segment)
+
+    def _open_file(self, todo: Todo) -> tuple[Content, Segment | None]:
+        want = todo.want
+        algorithms = BOTH if want.size <= BOTH_NAMES else (want.digest.algorithm,)
+        origin = self._supply.suppliers[0].origin
+        with storing(f"{want.path} cannot be written"):
+            partial = PartialFile(self._folder, want)
+            hasher, verified = partial.resume(
+                Hasher(algorithms, want.size), self._ended.is_set, lambda count: self._tell(todo, count, origin)
+            )
+        content = Content(todo, partial, hasher, verified, self._events)
+        with self._gate.changed:
+            self._opening -= 1
+            self._open.append(content)
+            self._kept += verified
+            segment = None if content.ranges.done else content.take(whole=self._one_stream_each())
+        if content.ranges.done:
+            self._whole(content)
+        return content, segment
+
+    def _fetch_small(self, todo: Todo, supplier: Supplier, receiver: Receiver) -> None:
+        view = receiver.receive_small(todo, supplier)
+        self._keep_small(todo, view, supplier.origin, {supplier.index})
+
+    def _keep_small(self, todo: Todo, view: memoryview, origin: Origin, contributors: set[int]) -> None:
+        want = todo.want
+        hasher = Hasher(BOTH, want.size)
+        hasher.update(view)
+        digests = hasher.digests()
+        if want.digest not in digests:
+            self._mismatch(todo, contributors, digests, kept=False)
+            return
+        partial = PartialFile(self._folder, want)
+        try:
+            partial.empty()
+            partial.write(view, 0)
+        finally:
+            partial.close()
+        self._finisher.give(Fetched(want, partial.path, digests, origin, synced=False))
+        self._tell(todo, want.size, origin)
+        self._done()
+
+    # Whoever hashed the last byte.
+
+    def _whole(self, content: Content) -> None:
+        with self._gate.changed:
+            self._open.remove(content)
+        digests = content.hasher.digests()
+        if content.todo.want.digest in digests:
+            self._finisher.hand_over(content, digests, self._done)
+            return
+        with storing(f"{content.todo.want.path} cannot be discarded"):
+            content.partial.discard()
+            content.partial.close()
+        self._mismatch(content.todo, content.contributors, digests, kept=bool(content.kept))
+
+    def _mismatch(self, todo: Todo, contributors: set[int], digests: Sequence[FileDigest], *, kept: bool) -> None:
+        """The content is not what was asked for: the hub's error, when every byte of it was the hub's."""
+        want = todo.want
+        self._supply.distrust(contributors, want.digest)
+        if not kept and self._supply.origins(contributors) <= {Origin.HUB}:
+            got = next(digest for digest in digests if digest.algorithm is want.digest.algorithm)
+            names = ", ".join(self._supply.suppliers[index].name for index in sorted(contributors)) or "an empty file"
+            self._fail(
+                GsmError(
+                    Reason.INTEGRITY_MISMATCH,
+                    f"{want.path}: the bytes from {names} are {got}, and the manifest says {want.digest}",
+                    hint="nothing of this file was kept; ask who publishes it",
+                )
+            )
+            return
+        self._again(todo)
+
+    # From any thread.
+
+    def _again(self, todo: Todo) -> None:
+        with self._gate.changed:
+            self._pending.appendleft(todo)
+            self._gate.changed.notify()
+
+    def _verified(self, content: Content) -> None:
+        if content.ranges.verified - content.todo.told >= _TELL_BYTES or content.ranges.done:
+            self._tell(content.todo, content.ranges.verified, content.origin)
+
+    def _tell(self, todo: Todo, verified: int, origin: Origin) -> None:
+        if self._progress is None:
+            return
+        with self._telling:
+            if verified > todo.told or not todo.want.size:
+                todo.told = verified
+                self._progress(todo.want, verified, origin)
+
+    def _done(self) -> None:
+        with self._gate.changed:
+            self._left -= 1
+            if not self._left:
+                self._ended.set()
+                self._gate.changed.notify_all()
+
+    def _wake(self) -> None:
+        with self._gate.changed:
+            self._gate.changed.notify_all()
+
+    def _pause(self, seconds: float) -> None:
+        self._ended.wait(seconds)
+
+    def _pipe_when_idle(self) -> None:
+        """Fewer files than cores: the idle one hashes behind the longest file's receiver."""
+        if len(self._open) + self._opening >= self._cores:
+            return
+        worth = [content for content in self._open if not content.piped and content.left > _WORTH_PIPE]
+        if worth:
+            self._pipe(max(worth, key=lambda content: content.left))
+
+    def _pipe(self, content: Content) -> None:
+        with content.lock:
+            if content.piped:
+                return
+            content.piped = True
+        self._start(content.hash_behind)
+
+    def _start(self, work: Callable[..., None], *arguments: object) -> None:
+        def guarded() -> None:
+            try:
+                work(*arguments)
+            except OSError as error:
+                self._fail(storage_error(error, "a file cannot be written"))
+            except BaseException as error:  # noqa: BLE001 - carried to the thread that waits for the attempt
+                self._fail(error)
+
+        self._threads.append(thread := threading.Thread(target=guarded, name="transfer", daemon=True))
+        thread.start()
+
+    def _fail(self, error: BaseException) -> None:
+        with self._gate.changed:
+            if self._error is None and not self._ended.is_set():
+                self._error = error
+            self._ended.set()
+            self._gate.changed.notify_all()

@@ -1,0 +1,83 @@
+"""Owns the disk's side of an attempt: checkpoints written behind the receivers, whole files synced and handed over.
+
+Refuses to hold a receiver up: what waits for the disk waits in threads of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from gpustack_models.core.manifest import FileDigest
+from gpustack_models.store.handles import storage_error
+from gpustack_models.store.sources import Fetched
+from gpustack_models.store.transfer.checkpoint import INTERVAL
+from gpustack_models.store.transfer.content import Content
+
+#: From here on a file is synced by itself; smaller ones are left to whoever gives them a name, many at once.
+SYNC_ALONE = 8 << 20
+_THREADS = 2
+
+
+class Finisher:
+    """Writes checkpoints and hands whole files over, in threads of its own; failures go to `failed`."""
+
+    def __init__(self, on_file: Callable[[Fetched], None], failed: Callable[[BaseException], None]) -> None:
+        self._on_file = on_file
+        self._failed = failed
+        self._handing = threading.Lock()
+        self._threads: ThreadPoolExecutor | None = None
+
+    def save(self, content: Content, position: int, hexadecimal: str) -> None:
+        """Begin to write a checkpoint; the next one is due an interval later."""
+        content.saving = True
+        content.partial.last_checkpoint = position
+        self._submit(lambda: self._save(content, position, hexadecimal))
+
+    def hand_over(self, content: Content, digests: tuple[FileDigest, ...], done: Callable[[], None]) -> None:
+        """Begin to sync a whole file and to hand it over; `done` follows."""
+        self._submit(lambda: self._finish(content, digests, done))
+
+    def give(self, fetched: Fetched) -> None:
+        """Hand a file over, one at a time."""
+        with self._handing:
+            self._on_file(fetched)
+
+    def close(self) -> None:
+        """Wait for what was begun."""
+        if self._threads is not None:
+            self._threads.shutdown()
+
+    def _submit(self, work: Callable[[], None]) -> None:
+        with self._handing:
+            self._threads = self._threads or ThreadPoolExecutor(_THREADS, "finish")
+        self._threads.submit(work).add_done_callback(self._ended)
+
+    def _ended(self, future: Future[None]) -> None:
+        if error := future.exception():
+            self._failed(error)
+
+    def _save(self, content: Content, position: int, hexadecimal: str) -> None:
+        try:
+            content.partial.checkpoint(position, hexadecimal)
+        except OSError as error:
+            raise storage_error(error, f"{content.todo.want.path}: its checkpoint cannot be written") from error
+        finally:
+            content.saving = False
+
+    def _finish(self, content: Content, digests: tuple[FileDigest, ...], done: Callable[[], None]) -> None:
+        want, partial = content.todo.want, content.partial
+        synced = want.size >= SYNC_ALONE
+        try:
+            if want.size >= INTERVAL:
+                # The last checkpoint: a crash before the file has its name costs hashing, and no download.
+                partial.checkpoint(want.size, want.digest.hex)
+            elif synced:
+                partial.sync()
+        except OSError as error:
+            raise storage_error(error, f"{want.path} cannot be written") from error
+        self.give(Fetched(want, partial.path, digests, content.origin, synced))
+        partial.forget_checkpoints()
+        partial.close()
+        done()
