@@ -23,10 +23,12 @@ def up(given: argparse.Namespace) -> None:
     """Start a bed (or find it running) and print the lines that point a shell at it."""
     nodes = given.nodes if given.nodes is not None else int(os.geteuid() == 0)
     _need("node" if nodes else "cluster")
-    bed = _bed(given, Options(nodes=nodes, hub=given.hub))
+    bed = _bed(given, Options(nodes=nodes, hub=True, repositories=given.hub))
     if bed.running() and bed.card.nodes != nodes:
         raise BedError(f"a bed with {bed.card.nodes} nodes is up", "`make cluster-down` first")
     bed.up()
+    if given.hub is None:
+        hub.seed(bed.hub_dir)
     for what, seconds in bed.timings.items():
         say(f"{what}: {seconds:.1f} s")
     print(f"export KUBECONFIG={bed.kubeconfig('admin')}")

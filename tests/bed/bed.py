@@ -6,18 +6,16 @@ Refuses what it did not start, and to hide why it cannot start: the failing prog
 from __future__ import annotations
 
 import base64
-import contextlib
 import datetime
-import fcntl
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import cleaning, disk, hub, images, machine, ports, sysctl
+from . import assembly, cleaning, hub, images, machine, ports
 from .cache import Cache, say
 from .card import Card, read_card
 from .controlplane import LOOPBACK, ControlPlane
@@ -28,6 +26,7 @@ from .identities import Identities
 from .kubectl import Kubectl
 from .launch import Command, Supervisor, wait_until
 from .layout import Layout
+from .locks import held
 from .node import Node
 from .pki import Authority, Pair
 from .ports import Block
@@ -45,11 +44,18 @@ OWN = (
 
 @dataclass(frozen=True)
 class Options:
-    """How a bed is made. ``hub`` is a folder of repositories to serve beside it; ``owner`` the process it lives for."""
+    """How a bed is made.
+
+    ``disk``: the bytes of each node's store disk. ``hub``: whether a local hub stands beside it, over ``repositories``
+    (else ``Bed.hub_dir``). ``kubelet``, ``apiserver``, ``hub_flags``: laid over what the bed says itself.
+    ``owner``: the process that the bed lives for.
+    """
 
     nodes: int = 0
     disk: int = 1 << 30
-    hub: Path | None = None
+    hub: bool = False
+    repositories: Path | None = None
+    hub_flags: Sequence[str] = ()
     kubelet: Mapping[str, object] = field(default_factory=dict)
     apiserver: Sequence[str] = ()
     owner: Identity | None = None
@@ -100,6 +106,11 @@ class Bed:
         return f"http://{LOOPBACK}:{self.block.control('hub')}"
 
     @property
+    def hub_dir(self) -> Path:
+        """The folder of repositories that the hub serves."""
+        return self.options.repositories or self.layout.hub
+
+    @property
     def supervisor(self) -> Supervisor:
         """Starts and stops the bed's processes."""
         return Supervisor(self.layout.run, self.layout.log, self.card.mark)
@@ -132,7 +143,7 @@ class Bed:
         """The n-th node."""
         if index >= self.card.nodes:
             raise BedError(f"the bed has {self.card.nodes} nodes, counted from 0")
-        return Node(index, self.layout, self.block, self.server, self._env(), self.supervisor)
+        return Node(index, self.layout, self.block, self.server, self.env(), self.supervisor)
 
     @property
     def nodes(self) -> list[Node]:
@@ -149,7 +160,7 @@ class Bed:
 
     def spawn(self, name: str, argv: Sequence[str], env: Mapping[str, str] | None = None) -> Identity:
         """Run a process beside the bed (an operator, a node plugin): logged, killable by name, gone with the bed."""
-        return self.supervisor.start(Command(name, argv, {**self._env(), **(env or {})}))
+        return self.supervisor.start(Command(name, argv, {**self.env(), **(env or {})}))
 
     def load_image(self, image: images.Image) -> None:
         """Make an image known to every node."""
@@ -167,7 +178,7 @@ class Bed:
 
     def up(self) -> None:
         """Start the bed; what a crashed one left in its folder is cleaned first. A bed that runs is left as it is."""
-        with self._locked():
+        with held(self.layout.lock):
             self._card = read_card(self.layout.card)
             if self.running():
                 return
@@ -175,7 +186,8 @@ class Bed:
             binaries = self._binaries()
             started = time.monotonic()
             try:
-                self._start(binaries)
+                self._card = self._claim()
+                self.timings.update(assembly.assemble(self, binaries))
             except BaseException:
                 cleaning.clean(self.layout, OWN)
                 self._card = None
@@ -184,79 +196,32 @@ class Bed:
 
     def down(self) -> None:
         """Remove the bed and all that it started; one that is not up, or half up, is fine."""
-        with self._locked():
+        with held(self.layout.lock, remove=True):
             cleaning.clean(self.layout, OWN)
             self._card = None
 
+    # What starts and stops while it is up
+
     def start_apiserver(self) -> None:
         """Start the API server and wait until it is ready."""
-        self.supervisor.start(self._control_plane().apiserver(self.options.apiserver))
-        self._await("kube-apiserver", lambda: healthy(self.server + "/readyz", self.kubeconfig("admin")))
+        self.supervisor.start(self.control_plane().apiserver(self.options.apiserver))
+        self.wait_for("kube-apiserver", lambda: healthy(self.server + "/readyz", self.kubeconfig("admin")))
 
     def start_kubelet(self, index: int) -> None:
         """Start a node's kubelet and wait until the Node is Ready."""
         node, since = self.node(index), datetime.datetime.now(datetime.UTC)
         node.start_kubelet(self._binaries())
-        self._await(node.kubelet, lambda: node.ready(self.kubectl, since))
+        self.wait_for(node.kubelet, lambda: node.ready(self.kubectl, since))
 
     def start_link(self, index: int) -> None:
         """Start a node's way to the hub."""
         node = self.node(index)
         listen, target = self.block.node(index, "hub-link"), self.block.control("hub")
-        command = hub.relay(node.name, (LOOPBACK, node.address), listen, target, self._env())
+        command = hub.relay(node.name, (LOOPBACK, node.address), listen, target, self.env())
         self.supervisor.start(command)
-        self._await(command.name, lambda: ports.listening(LOOPBACK, listen))
+        self.wait_for(command.name, lambda: ports.listening(LOOPBACK, listen))
 
-    def _start(self, binaries: Mapping[str, Path]) -> None:
-        self.layout.prepare(self.options.nodes)
-        block = ports.claim(self.layout.registry, self.layout.root)
-        self._card = Card(secrets.token_hex(8), block.number, self.options.nodes, self.options.owner)
-        self._card.write(self.layout.card)
-        control, authority = self._control_plane(), self.authority
-        control.credentials(authority)
-        started = time.monotonic()
-        self.supervisor.start(control.etcd())
-        self._prepare_nodes(authority, binaries)
-        self.start_apiserver()
-        for command in (control.controller_manager(), control.scheduler()):
-            self.supervisor.start(command)
-        self._start_hub()
-        self._await("kube-controller-manager", lambda: self.kubectl.exists("serviceaccount", "default"))
-        self.timings["control plane"] = time.monotonic() - started
-        self._start_nodes(binaries)
-
-    def _prepare_nodes(self, authority: Authority, binaries: Mapping[str, Path]) -> None:
-        if not self.options.nodes:
-            return
-        sysctl.keep(self.layout.root.parent)
-        disk.share(self.layout.root)
-        for node in self.nodes:
-            disk.add_address(node.address)
-            node.make_disk(self.options.disk)
-            node.configure(authority, binaries, self.options.kubelet)
-            node.start_containerd(binaries)
-
-    def _start_nodes(self, binaries: Mapping[str, Path]) -> None:
-        started = datetime.datetime.now(datetime.UTC)
-        for node in self.nodes:
-            self._await(node.containerd, node.layout.socket.exists)
-            node.load_basics(binaries["ctr"])
-            node.start_kubelet(binaries)
-        for node in self.nodes:
-            self._await(node.kubelet, lambda node=node: node.ready(self.kubectl, started))  # type: ignore[misc]
-        if self.options.nodes:
-            self.timings["nodes"] = (datetime.datetime.now(datetime.UTC) - started).total_seconds()
-
-    def _start_hub(self) -> None:
-        if self.options.hub is None:
-            return
-        port = self.block.control("hub")
-        self.supervisor.start(hub.serve(self.options.hub, port, self._env()))
-        self._await(hub.NAME, lambda: ports.listening(LOOPBACK, port))
-        for index in range(self.options.nodes):
-            self.start_link(index)
-
-    def _await(self, name: str, done: Callable[[], bool]) -> None:
+    def wait_for(self, name: str, done: Callable[[], bool]) -> None:
         """Wait for a program's work; its death, or the end of patience, is an error with its last lines."""
 
         def settled() -> bool:
@@ -269,8 +234,21 @@ class Bed:
         except BedError as error:
             raise BedError(error.message, error.hint or self.supervisor.tail(name)) from None
 
-    def _control_plane(self) -> ControlPlane:
-        return ControlPlane(self.layout, self.block, self._binaries(), self._env())
+    def control_plane(self) -> ControlPlane:
+        """How the control plane's programs are run."""
+        return ControlPlane(self.layout, self.block, self._binaries(), self.env())
+
+    def env(self) -> dict[str, str]:
+        """The environment of the bed's processes: a token or a proxy of the caller's is not meant for them."""
+        return {"PATH": self._environment.get("PATH", os.defpath), "HOME": str(self.layout.root)}
+
+    def _claim(self) -> Card:
+        self.layout.found(self.options.nodes)
+        block = ports.claim(self.layout.registry, self.layout.root)
+        card = Card(secrets.token_hex(8), block.number, self.options.nodes, self.options.owner)
+        card.write(self.layout.card)
+        self.layout.furnish(self.options.nodes)
+        return card
 
     def _binaries(self) -> dict[str, Path]:
         return self.cache.ensure(*machine.binaries("node" if self.options.nodes else "cluster"))
@@ -278,14 +256,3 @@ class Bed:
     def _kubectl(self) -> Path:
         found = shutil.which("kubectl", path=self._environment.get("PATH"))
         return self.cache.find("kubectl") or (Path(found) if found else self.cache.ensure("kubectl")["kubectl"])
-
-    def _env(self) -> dict[str, str]:
-        # Nothing of the caller's environment reaches the bed: a token or a proxy there is not meant for it.
-        return {"PATH": self._environment.get("PATH", os.defpath), "HOME": str(self.layout.root)}
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        self.layout.lock.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self.layout.lock.open("w") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield

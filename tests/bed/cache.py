@@ -5,18 +5,17 @@ Refuses half-made ones: a build goes to a folder of its own and arrives by renam
 
 from __future__ import annotations
 
-import fcntl
 import os
 import platform
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from .errors import BedError
+from .locks import held
 from .recipes import MODULES, Recipe, cache_key, ldflags, recipe
 
 # KUBEBUILDER_ASSETS stands in for these modules alone: the convention covers the control plane.
@@ -87,7 +86,7 @@ class Cache:
     def _build(self, module: str, rows: list[Recipe]) -> None:
         target = self.folder(module)
         target.mkdir(parents=True, exist_ok=True)
-        with _lock(target / ".lock", lambda: self._tell(f"waiting for another build of {module}")):
+        with held(target / ".lock", lambda: self._tell(f"waiting for another build of {module}")):
             for leftover in target.glob(".build-*"):
                 shutil.rmtree(leftover)
             rows = [row for row in rows if not (target / row.name).exists()]
@@ -115,14 +114,3 @@ class Cache:
         if run.returncode:
             raise BedError(f"go {arguments[0]} in {module} failed", run.stderr.strip()[-2000:])
         return run.stdout
-
-
-@contextmanager
-def _lock(path: Path, waiting: Callable[[], None]) -> Iterator[None]:
-    with path.open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            waiting()
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

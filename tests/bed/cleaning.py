@@ -16,6 +16,7 @@ from .card import Card, read_card
 from .errors import BedError
 from .launch import end, kill, wait_until
 from .layout import Layout
+from .locks import held
 from .processes import Identity, Process, alive, belonging, parse_record, table
 
 _ROUNDS = 50
@@ -103,6 +104,7 @@ def _addresses(card: Card | None) -> tuple[str, ...]:
 def clean(layout: Layout, own: Iterable[str]) -> None:
     """Remove a bed, whatever state a crash left it in; nothing there is fine."""
     if layout.root.exists():
+        _must_be_a_bed(layout)
         names = frozenset(own)
         first = plan(observe(layout), names)
         end(first.ask, patience=5)
@@ -117,7 +119,7 @@ def clean(layout: Layout, own: Iterable[str]) -> None:
         still = disk.mounts_below(layout.root)
         if still:
             raise BedError(f"{still[0]} is still mounted", "see what uses it with `fuser -vm`")
-        shutil.rmtree(layout.root)
+        _remove(layout)
     ports.release(layout.registry, layout.root)
     sysctl.restore_if_last(layout.root.parent)
 
@@ -127,11 +129,39 @@ def sweep(home: Path, own: Iterable[str]) -> list[Path]:
     names = frozenset(own)
     swept = []
     for folder in sorted(path for path in home.glob("*") if path.is_dir() and not path.name.startswith(".")):
-        card = read_card(folder / "bed.json")
-        if card is not None and card.owner is not None and not alive(card.owner):
-            clean(Layout(folder), names)
-            swept.append(folder)
+        if not _orphaned(folder):
+            continue
+        with held(Layout(folder).lock, remove=True):
+            if _orphaned(folder):
+                clean(Layout(folder), names)
+                swept.append(folder)
     return swept
+
+
+def _orphaned(folder: Path) -> bool:
+    card = read_card(folder / "bed.json")
+    return card is not None and card.owner is not None and not alive(card.owner)
+
+
+def _must_be_a_bed(layout: Layout) -> None:
+    """The card is the first file of a bed and the last one to go: a folder with others and without it is no bed."""
+    if layout.root.is_symlink() or not layout.root.is_dir():
+        raise BedError(f"{layout.root} is no folder")
+    others = [path.name for path in layout.root.iterdir() if path != layout.card.with_suffix(".new")]
+    if others and layout.card.name not in others:
+        raise BedError(
+            f"{layout.root} is no bed: it holds {others[0]} and no {layout.card.name}", "nothing was removed"
+        )
+
+
+def _remove(layout: Layout) -> None:
+    for path in layout.root.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path != layout.card:
+            path.unlink()
+    layout.card.unlink(missing_ok=True)
+    layout.root.rmdir()
 
 
 def _kill_all(layout: Layout, own: frozenset[str]) -> None:

@@ -15,16 +15,27 @@ NAME = "hub"
 _RELAY = Path(__file__).with_name("relay.py")
 
 
-def serve(folder: Path, port: int, env: Mapping[str, str]) -> Command:
+def serve(folder: Path, port: int, flags: Sequence[str], env: Mapping[str, str]) -> Command:
     """The hub over a folder of repositories."""
-    argv = [sys.executable, "-m", "gpustack_models", "hub", "serve", str(folder), "--port", str(port)]
-    return Command(NAME, argv, env)
+    # Redirects would lead past the relays: what a node is cut off from would still reach it.
+    options = ["--port", str(port), "--no-redirect", *flags]
+    return Command(NAME, [sys.executable, "-m", "gpustack_models", "hub", "serve", str(folder), *options], env)
 
 
 def relay(node: str, addresses: Sequence[str], listen: int, target: int, env: Mapping[str, str]) -> Command:
     """A node's own way to the hub: what is between it and the hub can be stopped or frozen alone."""
     argv = [sys.executable, "-I", str(_RELAY), str(target), *(f"{address}:{listen}" for address in addresses)]
     return Command(link(node), argv, env)
+
+
+def seed(folder: Path) -> None:
+    """A first repository, for a person to try things on."""
+    repository = folder / "demo" / "tiny"
+    if repository.exists():
+        return
+    repository.mkdir(parents=True)
+    (repository / "config.json").write_text('{"architectures": ["Tiny"], "hidden_size": 8}\n')
+    (repository / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}" + bytes(1 << 20))
 
 
 def link(node: str) -> str:

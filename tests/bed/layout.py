@@ -137,12 +137,15 @@ class Layout:
         """The folders of a node."""
         return NodeLayout(self.root / f"n{index}")
 
-    def prepare(self, nodes: int) -> None:
-        """Make the folders; BedError for a root that is too long, not ours, or something else's."""
+    def found(self, nodes: int) -> None:
+        """Make the bed's folder; BedError for one that is too long or someone else's."""
         if nodes and len(str(self.root)) > _LONGEST_ROOT:
             raise BedError(f"{self.root} is too long for the sockets below it", "set GSM_BED_HOME to a short path")
         _private(self.root.parent)
         _private(self.root)
+
+    def furnish(self, nodes: int) -> None:
+        """Make the folders inside, once the card is there to say what they are."""
         for folder in (self.pki, self.kubeconfigs, self.run, self.log, self.etcd, self.hub):
             folder.mkdir(mode=0o700, exist_ok=True)
         for index in range(nodes):

@@ -5,14 +5,13 @@ Refuses the kernel's range of outgoing ports: a client could take a port between
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import socket
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import BedError
+from .locks import held
 
 FIRST, SIZE, BLOCKS = 18000, 48, 240
 NODES = 8  # as many as a block has ports and addresses for
@@ -75,7 +74,7 @@ def choose(taken: Iterable[int], usable: Callable[[Block], bool]) -> Block:
 def claim(registry: Path, owner: Path) -> Block:
     """Claim a block for the bed in ``owner``; claims of beds whose folder is gone are void."""
     registry.mkdir(parents=True, exist_ok=True)
-    with _locked(registry):
+    with held(registry / "lock"):
         for path in registry.glob("[0-9]*"):
             holder = Path(path.read_text())
             if holder == owner or not holder.exists():
@@ -89,7 +88,7 @@ def release(registry: Path, owner: Path) -> None:
     """Give back what the bed in ``owner`` claimed."""
     if not registry.is_dir():
         return
-    with _locked(registry):
+    with held(registry / "lock"):
         for path in registry.glob("[0-9]*"):
             if path.read_text() == str(owner):
                 path.unlink()
@@ -111,10 +110,3 @@ def _free(block: Block) -> bool:
             except OSError:
                 return False
     return True
-
-
-@contextlib.contextmanager
-def _locked(registry: Path) -> Iterator[None]:
-    with (registry / "lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 # Every process of a bed starts with this variable; what those start (shims, hooks) inherits it.
@@ -32,21 +32,22 @@ class Process:
     identity: Identity
     parent: int
     state: str
+    threads: int = 1
     mark: str = ""
     cgroups: frozenset[str] = frozenset()
 
     @property
     def dead(self) -> bool:
-        """A zombie runs nothing: it only waits for its parent to read its status."""
-        return self.state in "ZX"
+        """A zombie waits for its parent to read its status; until its last thread is gone it holds ports and mounts."""
+        return self.state in "ZX" and self.threads <= 1
 
 
-def parse_stat(text: str, boot: str) -> tuple[Identity, int, str]:
-    """Identity, parent and state from a ``/proc/PID/stat`` line; the name in it may hold spaces and brackets."""
+def parse_stat(text: str, boot: str) -> Process:
+    """A row without mark and cgroups from a ``/proc/PID/stat`` line; the name in it may hold spaces and brackets."""
     head, _, tail = text.rpartition(")")
     pid = int(head.split(" ", 1)[0])
     fields = tail.split()
-    return Identity(pid, int(fields[19]), boot), int(fields[1]), fields[0]
+    return Process(Identity(pid, int(fields[19]), boot), int(fields[1]), fields[0], int(fields[17]))
 
 
 def format_record(identity: Identity) -> str:
@@ -58,7 +59,7 @@ def parse_record(text: str) -> Identity | None:
     """The identity in a record; None for one that a crash cut short."""
     boot, _, stat = text.partition("\n")
     try:
-        return parse_stat(stat, boot.strip())[0]
+        return parse_stat(stat, boot.strip()).identity
     except (ValueError, IndexError):
         return None
 
@@ -72,15 +73,15 @@ def observe(pid: int, boot: str) -> Process | None:
     """The process table's row of ``pid`` now, or None."""
     folder = PROC / str(pid)
     try:
-        identity, parent, state = parse_stat((folder / "stat").read_text(), boot)
+        row = parse_stat((folder / "stat").read_text(), boot)
     except (OSError, ValueError, IndexError):
         return None
-    return Process(identity, parent, state, _mark(folder), _cgroups(folder))
+    return replace(row, mark=_mark(folder), cgroups=_cgroups(folder))
 
 
 def current() -> Identity:
     """The process that asks: what a test session's bed lives for."""
-    return parse_stat((PROC / "self/stat").read_text(), boot_id())[0]
+    return parse_stat((PROC / "self/stat").read_text(), boot_id()).identity
 
 
 def table() -> tuple[Process, ...]:

@@ -5,13 +5,12 @@ Refuses to touch any other setting.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from .card import read_card
+from .locks import held
 
 # pkg/kubelet/cm sets these whenever protectKernelDefaults is off; with it on, it refuses machines that differ.
 _WRITTEN = (
@@ -29,7 +28,7 @@ _SYSCTL = Path("/proc/sys")
 
 def keep(home: Path) -> None:
     """Note the machine's own values, unless a bed with nodes is already up (then they are noted)."""
-    with _locked(home):
+    with held(home / ".sysctl.lock"):
         if not (home / _KEPT).exists():
             new = home / f"{_KEPT}.new"
             new.write_text(json.dumps(read(_SYSCTL)))
@@ -40,7 +39,7 @@ def restore_if_last(home: Path) -> None:
     """Put the machine's values back when no bed with nodes is left in ``home``."""
     if not (home / _KEPT).exists():
         return
-    with _locked(home):
+    with held(home / ".sysctl.lock"):
         cards = [read_card(path) for path in home.glob("*/bed.json")]
         if not any(card is None or card.nodes for card in cards) and (home / _KEPT).exists():
             write(_SYSCTL, json.loads((home / _KEPT).read_text()))
@@ -57,10 +56,3 @@ def write(root: Path, values: Mapping[str, str]) -> None:
     for name, value in values.items():
         if name in _WRITTEN and (root / name).read_text().strip() != value:
             (root / name).write_text(value)
-
-
-@contextlib.contextmanager
-def _locked(home: Path) -> Iterator[None]:
-    with (home / ".sysctl.lock").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield

@@ -17,7 +17,7 @@ __all__ = ["namespace"]
 
 @pytest.fixture(scope="session")
 def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
-    yield from session_bed(request, "cluster", Options())
+    yield from session_bed(request, "cluster", Options(hub=True))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

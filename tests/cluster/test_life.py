@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def shell() -> Iterator[Shell]:
 
 
 def exported(out: str) -> Path:
-    found = re.fullmatch(r"export KUBECONFIG=(\S+)\n", out)
+    found = re.match(r"export KUBECONFIG=(\S+)\n", out)
     assert found, out
     return Path(found[1])
 
@@ -91,10 +92,14 @@ def test_up_prints_one_line_for_the_shell_and_down_leaves_nothing(shell: Shell) 
     code, out, err = shell.run("up", "--nodes", "0")
     assert code == 0, err
     assert pods_answer(exported(out))
+    hub = re.search(r"^export HF_ENDPOINT=(\S+)$", out, re.MULTILINE)
+    assert hub
+    with urllib.request.urlopen(f"{hub[1]}/demo/tiny/resolve/main/config.json") as answer:
+        assert b"hidden_size" in answer.read()
     bed = shell.bed()
     mark, block = bed.card.mark, bed.block
     seen = left_of(mark, block)
-    assert len([one for one in seen if one.startswith("process")]) == 4, "the search finds what is there"
+    assert len([one for one in seen if one.startswith("process")]) == 5, "the search finds what is there"
     assert f"port {block.control('kube-apiserver')}" in seen
     assert shell.run("down") == (0, "", "")
     assert left_of(mark, block) == []
@@ -144,6 +149,22 @@ def test_up_killed_at_any_moment_then_up(shell: Shell) -> None:
     code, out, err = shell.run("up", "--nodes", "0")
     assert code == 0, err
     assert pods_answer(exported(out))
+
+
+@pytest.mark.parametrize("command", ["up", "down"])
+def test_a_folder_that_is_no_bed_is_never_removed(command: str) -> None:
+    name = f"mine{os.getpid()}"
+    folder = home(os.environ) / name
+    folder.mkdir()
+    (folder / "thesis").write_text("years of work")
+    try:
+        code, out, err = Shell(name).run(command)
+        assert (code, out) == (1, "")
+        assert "no bed" in err
+        assert (folder / "thesis").read_text() == "years of work"
+    finally:
+        (folder / "thesis").unlink()
+        folder.rmdir()
 
 
 def test_two_beds_at_once_share_nothing(bed: Bed, tmp_path: Path) -> None:

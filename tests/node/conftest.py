@@ -17,7 +17,7 @@ __all__ = ["namespace"]
 
 @pytest.fixture(scope="session")
 def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
-    yield from session_bed(request, "node", Options(nodes=2))
+    yield from session_bed(request, "node", Options(nodes=2, hub=True))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

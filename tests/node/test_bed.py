@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import base64
 import errno
+import http.client
 import json
 import os
+import shutil
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from tests.bed import BUSYBOX, Bed, Image, Options, processes
+from tests.bed import BUSYBOX, Bed, Image, Options, hub, processes
 from tests.bed.card import Card
 from tests.bed.disk import addresses, loop_devices, mounts_below
 from tests.bed.fixtures import Namespace
@@ -198,6 +202,48 @@ def test_a_read_only_disk_refuses_and_recovers(bed: Bed) -> None:
         bed.faults.read_only_store(0, on=False)
     probe.write_bytes(b"")
     probe.unlink()
+
+
+def asked(url: str) -> str:
+    """What a hub answers, or the kind of the failure."""
+    try:
+        with urllib.request.urlopen(f"{url}/demo/tiny/resolve/main/model.safetensors", timeout=1) as answer:
+            return str(len(answer.read()))
+    except TimeoutError:
+        return "silence"
+    except urllib.error.URLError as error:
+        return "refused" if isinstance(error.reason, ConnectionRefusedError) else repr(error.reason)
+
+
+@pytest.mark.parametrize("how", ["refused", "silent"])
+def test_one_node_is_cut_off_its_hub_and_the_other_is_not(bed: Bed, how: Literal["refused", "silent"]) -> None:
+    hub.seed(bed.hub_dir)
+    whole = str((bed.hub_dir / "demo/tiny/model.safetensors").stat().st_size)
+    assert [asked(url) for url in (bed.hub_url, bed.node(0).hub_url, bed.node(0).pod_hub_url)] == [whole] * 3
+    bed.faults.cut_hub(0, how)
+    try:
+        cut = "refused" if how == "refused" else "silence"
+        assert [asked(node.hub_url) for node in bed.nodes] == [cut, whole]
+        assert asked(bed.node(0).pod_hub_url) == cut
+    finally:
+        bed.faults.join_hub(0)
+    assert asked(bed.node(0).hub_url) == whole
+
+
+def test_cutting_a_node_off_breaks_the_transfer_under_way(bed: Bed) -> None:
+    big = bed.hub_dir / "demo" / "big" / "model.bin"
+    big.parent.mkdir(parents=True, exist_ok=True)
+    big.write_bytes(os.urandom(64 << 20))
+    url = f"{bed.node(1).hub_url}/demo/big/resolve/main/model.bin"
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            assert len(answer.read(1 << 20)) == 1 << 20
+            bed.faults.cut_hub(1)
+            with pytest.raises((OSError, http.client.IncompleteRead)):
+                answer.read()
+    finally:
+        bed.faults.join_hub(1)
+        shutil.rmtree(big.parent)
 
 
 @pytest.fixture

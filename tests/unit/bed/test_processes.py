@@ -12,13 +12,13 @@ BOOT = "6f9e2c4e-0000-4000-8000-000000000000"
 ME = Identity(4711, 100, BOOT)
 
 
-def stat(pid: int, name: str, start: int, parent: int = 1, state: str = "S") -> str:
-    return f"{pid} ({name}) {state} {parent} {'0 ' * 17}{start} 0 0"
+def stat(pid: int, name: str, start: int, parent: int = 1, state: str = "S", threads: int = 1) -> str:
+    return f"{pid} ({name}) {state} {parent} {'0 ' * 15}{threads} 0 {start} 0 0"
 
 
 @given(name=st.text(max_size=30), pid=st.integers(1, 1 << 22), start=st.integers(0, 1 << 62))
 def test_a_stat_line_is_read_whatever_the_name_holds(name: str, pid: int, start: int) -> None:
-    assert parse_stat(stat(pid, name, start, 7, "R"), BOOT) == (Identity(pid, start, BOOT), 7, "R")
+    assert parse_stat(stat(pid, name, start, 7, "R", 3), BOOT) == Process(Identity(pid, start, BOOT), 7, "R", 3)
 
 
 @given(pid=st.integers(1, 1 << 22), start=st.integers(0, 1 << 62))
@@ -55,6 +55,7 @@ def test_a_record_cut_short_is_none(length: int) -> None:
             Process(Identity(5, 5, BOOT), 1, "S", cgroups=frozenset({"k8s.io", "c2"})), False, id="in another container"
         ),
         pytest.param(Process(ME, 1, "Z"), False, id="a zombie runs nothing"),
+        pytest.param(Process(ME, 1, "Z", threads=2), True, id="a zombie with a thread holds its ports"),
     ],
 )
 def test_belonging(row: Process, ours: bool) -> None:

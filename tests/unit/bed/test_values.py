@@ -110,7 +110,7 @@ def test_a_card_that_cannot_be_read_is_none(tmp_path: Path, text: str) -> None:
 def test_a_long_root_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     root = tmp_path / ("x" * 40)
     with pytest.raises(BedError, match="GSM_BED_HOME"):
-        Layout(root).prepare(nodes=1)
+        Layout(root).found(nodes=1)
     assert not root.exists()
 
 
