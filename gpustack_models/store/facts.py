@@ -13,7 +13,7 @@ from gpustack_models.store.capacity import Usage
 
 @dataclass(frozen=True, slots=True)
 class TreeFact:
-    """A folder in `trees/`: the files it names, its size, seconds since its last use, and what holds it.
+    """A folder in `trees/`: its files, their size and number, seconds since its last use, and what holds it.
 
     `valid` is False when its manifest does not hash to its name; then its files are not known.
     """
@@ -26,6 +26,7 @@ class TreeFact:
     pinned: bool = False
     running: bool = False
     valid: bool = True
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

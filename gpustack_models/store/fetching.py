@@ -14,12 +14,13 @@ from typing import Protocol
 from gpustack_models.core.manifest import FileDigest, Manifest
 from gpustack_models.errors import GsmError, Reason
 from gpustack_models.store import attempts as rules
-from gpustack_models.store import reserving
+from gpustack_models.store import mending, reserving
 from gpustack_models.store.blobs import Verified
 from gpustack_models.store.capacity import Watermarks
 from gpustack_models.store.handles import storing
 from gpustack_models.store.records import Asked
 from gpustack_models.store.sources import Fetched, Origin, Source, TransferProgress, TransferReport, Want
+from gpustack_models.store.transfer.partial import kept_bytes
 from gpustack_models.store.trees import Tree, check_paths
 from gpustack_models.store.underway import Attempt, Flights
 from gpustack_models.store.writer import Writer
@@ -85,14 +86,10 @@ class Fetching:
         wants = self._missing(manifest)
         if wants:
             attempt.phase = "Reserving"
-            kept = reserving.kept_bytes(self._writer.root.partial)
-            reserving.reserve(
-                self._writer,
-                self._watermarks,
-                attempt,
-                {want.digest: max(0, want.size - kept.get(want.digest, 0)) for want in wants},
-                self._outstanding,
-            )
+            partial = self._writer.root.partial
+            with storing(f"what is left of {attempt.digest} cannot be told"):
+                left = {want.digest: want.size - kept_bytes(partial, want) for want in wants}
+            reserving.reserve(self._writer, self._watermarks, attempt, left, self._outstanding)
             with storing(f"{attempt.digest} cannot be begun"):
                 self._writer.ledger.put(Asked(attempt.digest, attempt.number, self._writer.clock.now()))
                 self._writer.pending.put(manifest)
@@ -100,7 +97,9 @@ class Fetching:
             self._fetch({want.digest: want for want in wants})
         self._check_wanted()
         attempt.phase = "Publishing"
-        return self._writer.publish(manifest, attempt.number, attempt.source, attempt.names)
+        tree = self._writer.publish(manifest, attempt.number, attempt.source, attempt.names)
+        mending.heal(self._writer, manifest)
+        return tree
 
     def _list(self) -> Manifest:
         asked: set[str] = set()

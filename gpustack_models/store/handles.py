@@ -10,7 +10,7 @@ import errno
 import itertools
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
@@ -69,6 +69,14 @@ class Dir:
         with suppress(FileExistsError):
             os.mkdir(_single(name), mode, dir_fd=self.fd)
         return self.sub(name)
+
+    def descend(self, folders: Iterable[str]) -> Dir:
+        """Open a directory some levels below, each level as `sub` does."""
+        current = self.again()
+        for name in folders:
+            with current:
+                current = current.sub(name)
+        return current
 
     def again(self) -> Dir:
         """A second handle with a position of its own."""

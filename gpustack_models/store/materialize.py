@@ -29,11 +29,22 @@ _GRACE_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request is told at once: the tree, or how far it is, or why not (and when again, in `retry_after`)."""
+    """What a request is told: the tree, or how far it is, or why not (and when again, in `retry_after`).
+
+    `fetched` are the bytes that the attempt received, `source` what most of them came from; a hit has neither.
+    """
 
     tree: Tree | None = None
     download: Download | None = None
     error: GsmError | None = None
+    fetched: int = 0
+    source: str = ""
+    attempt: Attempt | None = None
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing is to be waited for."""
+        return self.tree is not None or self.error is not None
 
 
 class Materializer:
@@ -62,32 +73,36 @@ class Materializer:
             return Answer(tree=tree)
         with self._changed:
             attempt = self._attempts.get(digest)
-            if attempt and not attempt.stop.is_set():
+            if attempt:
+                if attempt.stop.is_set():  # it winds down; two attempts on one digest would write to one file
+                    return Answer(download=attempt.download())
                 attempt.join(offers, names, self._monotonic())
-                return Answer(download=attempt.download())
-            if attempt:  # it winds down; two attempts on one digest would write to one file
-                return Answer(download=attempt.download())
+                return Answer(download=attempt.download(), attempt=attempt)
             failure = self._failure(digest)
             wait = rules.retry_in(failure, self._writer.clock.now()) if failure and not now else 0.0
             if failure and wait:
                 return Answer(error=rules.backing_off(failure, wait))
-            return Answer(download=self._begin(digest, tuple(offers), tuple(names)).download())
+            attempt = self._begin(digest, tuple(offers), tuple(names))
+            return Answer(download=attempt.download(), attempt=attempt)
 
-    def wait(self, digest: str, seconds: float) -> Answer | None:
-        """Wait for the attempt at a digest to end, and count as asking meanwhile. None when none runs."""
+    def wait(self, answer: Answer, seconds: float) -> Answer:
+        """Wait for the attempt that an answer is about, and count as asking meanwhile.
+
+        An answer about no attempt comes back when something changed or the time is over: ask again then.
+        """
+        attempt = answer.attempt
         with self._changed:
-            attempt = self._attempts.get(digest)
             if attempt is None:
-                return None
+                self._changed.wait(seconds)
+                return answer
             until = self._monotonic() + seconds
             while not attempt.done and (left := until - self._monotonic()) > 0:
                 attempt.asked = self._monotonic()
                 self._changed.wait(min(left, TICK_SECONDS))
             if not attempt.done:
-                return Answer(download=attempt.download())
-        if error := error_of(attempt):
-            return Answer(error=error)
-        return Answer(tree=attempt.tree)
+                return Answer(download=attempt.download(), attempt=attempt)
+        error = error_of(attempt)
+        return Answer(attempt.tree, None, error, sum(attempt.origins.values()), attempt.source, attempt)
 
     def downloads(self) -> list[Download]:
         """What runs now, by digest."""

@@ -13,10 +13,12 @@ from contextlib import suppress
 from gpustack_models.core.manifest import Algorithm, FileDigest, Manifest
 from gpustack_models.errors import GsmError
 from gpustack_models.store.layout import Root, digest_of, tree_name
+from gpustack_models.store.transfer import checkpoint
 from gpustack_models.store.trees import MAX_MANIFEST
 
 _SUFFIX = ".manifest"
-_FILE = re.compile(r"(sha256|gitsha1)[^0-9a-f]([0-9a-f]{40,64})(?![0-9a-f])")
+#: The names of the transfer (transfer/partial.py): the bytes, and the checkpoints beside them.
+_FILE = re.compile(rf"(sha256|gitsha1)-([0-9a-f]+)(?:{re.escape(checkpoint.SUFFIX)})?")
 
 
 class Pending:
@@ -60,7 +62,7 @@ def pending_digest(name: str) -> str | None:
 
 def file_of(name: str) -> FileDigest | None:
     """The file digest whose download a name in `partial/` belongs to, or None."""
-    if found := _FILE.search(name):
+    if found := _FILE.fullmatch(name):
         digest = FileDigest(Algorithm(found[1]), found[2])
         return digest if len(digest.hex) == digest.algorithm.hex_length else None
     return None

@@ -15,6 +15,7 @@ def recover(root: Root) -> int:
     for folder in (root.top, root.partial, root.ledger, *root.records.values()):
         gone += _remove(folder, TEMPORARY)
     gone += _remove(root.trees, STAGING)
+    gone += _remove_named(root.partial)
     return gone + empty(root)
 
 
@@ -26,6 +27,14 @@ def empty(root: Root, names: set[str] | None = None) -> int:
             root.trash.remove(name)
             gone += 1
     return gone
+
+
+def _remove_named(partial: Dir) -> int:
+    """Files that have a name as a blob already: a crash came before this one was taken away."""
+    twice = [name for name in partial.names() if (found := partial.stat(name)) and found.st_nlink > 1]
+    for name in twice:
+        partial.remove(name)
+    return len(twice)
 
 
 def _remove(folder: Dir, prefix: str) -> int:

@@ -13,23 +13,12 @@ from gpustack_models.store import capacity, collect
 from gpustack_models.store import plan as planning
 from gpustack_models.store.capacity import Room, Usage, Watermarks
 from gpustack_models.store.facts import Snapshot
-from gpustack_models.store.handles import Dir
-from gpustack_models.store.pending import file_of
 from gpustack_models.store.plan import Plan
 from gpustack_models.store.underway import Attempt
 from gpustack_models.store.writer import Writer
 
 #: What the other attempts have yet to write.
 Outstanding = Callable[[], Iterable[Mapping[FileDigest, int]]]
-
-
-def kept_bytes(partial: Dir) -> dict[FileDigest, int]:
-    """The bytes that downloads already take in `partial/`, by the digest they will have."""
-    kept: dict[FileDigest, int] = {}
-    for name in partial.names():
-        if (digest := file_of(name)) and (found := partial.stat(name)):
-            kept[digest] = kept.get(digest, 0) + found.st_blocks * 512
-    return kept
 
 
 def reserve(

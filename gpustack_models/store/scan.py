@@ -43,6 +43,7 @@ class _Files:
     changed: int
     files: frozenset[FileDigest]
     size: int
+    count: int
     valid: bool
 
 
@@ -66,15 +67,24 @@ class Scanner:
         store, now = self._store, self._store.clock.now()
         with storing("the store cannot be looked at"):
             # References last: one that comes while we look is seen, and one that goes only keeps a tree a while longer.
-            trees = self._trees(now, uses)
             blobs = tuple(_inodes(store.blobs.all()))
-            pending = tuple(self._pending(now, running, {digest for digest, files, _ in trees if files.valid}))
-            partials = tuple(_partials(store.root.partial, now))
             failures = tuple(FailureFact(each.digest, age(each.at, now)) for each in store.ledger.all(Failure))
-            pins = {pin.digest for pin in store.ledger.all(Pin)}
+            partials = tuple(_partials(store.root.partial, now))
+            trees = self.trees(running, uses)
+            pending = tuple(self._pending(now, running, {tree.digest for tree in trees if tree.valid}))
             references = Counter(reference.digest for reference in store.ledger.all(Reference))
             withdrawn = tuple(_withdrawn(store.root.trash, references))
-        held = tuple(
+        return Snapshot(store.usage(), trees, blobs, pending, partials, failures, withdrawn, generation)
+
+    def trees(
+        self, running: Mapping[str, Manifest | None] = _NOTHING, uses: Mapping[str, Instant] = _NOTHING
+    ) -> tuple[TreeFact, ...]:
+        """What is in `trees/`, by digest. Raises OSError, GsmError as `snapshot` does."""
+        store = self._store
+        found = self._trees(store.clock.now(), uses)
+        pins = {pin.digest for pin in store.ledger.all(Pin)}
+        references = Counter(reference.digest for reference in store.ledger.all(Reference))
+        return tuple(
             TreeFact(
                 digest=digest,
                 files=files.files,
@@ -84,10 +94,10 @@ class Scanner:
                 pinned=digest in pins,
                 running=digest in running,
                 valid=files.valid,
+                count=files.count,
             )
-            for digest, files, idle in trees
+            for digest, files, idle in found
         )
-        return Snapshot(store.usage(), held, blobs, pending, partials, failures, withdrawn, generation)
 
     def _trees(self, now: Instant, uses: Mapping[str, Instant]) -> list[tuple[str, _Files, float]]:
         found = []
@@ -113,16 +123,16 @@ class Scanner:
         except FileNotFoundError:
             return None  # removed while we looked
         if manifest is None:
-            return _Files(0, 0, frozenset(), 0, valid=False), 0.0
+            return _Files(0, 0, frozenset(), 0, 0, valid=False), 0.0
         last = self._seen.get(digest)
         if last and (last.inode, last.changed) == (manifest.st_ino, manifest.st_ctime_ns):
             return last, manifest.st_mtime
-        files, size, valid = frozenset[FileDigest](), 0, False
+        files, size, count, valid = frozenset[FileDigest](), 0, 0, False
         with suppress(GsmError):
             if tree := store.trees.lookup(digest):
                 files = _files(tree.manifest)
-                size, valid = tree.manifest.size, True
-        return _Files(manifest.st_ino, manifest.st_ctime_ns, files, size, valid), manifest.st_mtime
+                size, count, valid = tree.manifest.size, tree.manifest.file_count, True
+        return _Files(manifest.st_ino, manifest.st_ctime_ns, files, size, count, valid), manifest.st_mtime
 
     def _pending(
         self, now: Instant, running: Mapping[str, Manifest | None], published: set[str]
@@ -131,9 +141,11 @@ class Scanner:
             if manifest:
                 yield PendingFact(digest, _files(manifest), 0.0, running=True)
         for manifest in self._store.pending.all():
-            if manifest.digest not in running and manifest.digest not in published:
-                asked = self._store.ledger.get(Asked, manifest.digest)
-                yield PendingFact(manifest.digest, _files(manifest), age(asked.last, now) if asked else 0.0)
+            digest = manifest.digest
+            if digest not in published and not running.get(digest):
+                asked = self._store.ledger.get(Asked, digest)
+                idle = age(asked.last, now) if asked else 0.0
+                yield PendingFact(digest, _files(manifest), idle, digest in running)
 
 
 def _files(manifest: Manifest) -> frozenset[FileDigest]:
