@@ -51,9 +51,17 @@ class _Loaded:
 class Catalog:
     """The repositories below one folder. Thread-safe; `close` ends what is still being hashed."""
 
-    def __init__(self, folder: Path, *, patience: float = 8.0, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        patience: float,
+        progress: Progress | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.folder = folder
         self.patience = patience
+        self._clock = clock
         self._progress = progress
         self._hashes = HashCache()
         self._loaded: dict[str, _Loaded] = {}
@@ -89,7 +97,7 @@ class Catalog:
         """
         with self._lock:
             loaded = self._loaded.get(name)
-            if loaded and time.monotonic() < loaded.fresh_until:
+            if loaded and self._clock() < loaded.fresh_until:
                 return loaded.repository
             future = self._running.get(name)
             if future is None:
@@ -127,9 +135,9 @@ class Catalog:
             folder = self._folder_of(name)
             if folder is None:
                 raise GsmError(Reason.NOT_FOUND, f"repository {name} does not exist")
-            begun = time.monotonic()
+            begun = self._clock()
             look = _look_at(folder)
-            now = time.monotonic()
+            now = self._clock()
             fresh_until = now + max(_FRESH_SECONDS, _FRESH_FACTOR * (now - begun))
             loaded = self._loaded.get(name)
             known = loaded is not None and loaded.look == look
@@ -170,8 +178,7 @@ class Catalog:
         return None if _is_repository(folder.parent) else folder
 
     def _folders(self, folder: Path) -> list[Path]:
-        with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries if entry.is_dir() and _NAME.fullmatch(entry.name)]
+        names = [entry.name for entry in _listed(folder) if entry.is_dir() and _NAME.fullmatch(entry.name)]
         return [folder / name for name in sorted(names) if _inside(folder / name, self.folder)]
 
 
@@ -179,8 +186,17 @@ def _is_repository(folder: Path) -> bool:
     # An owner's folder holds folders only; a repository with the bare name of old has files of its own.
     if (folder / SETTINGS_FILE).is_file():
         return True
-    with os.scandir(folder) as entries:
-        return any(entry.is_file() and not entry.name.startswith(".") for entry in entries)
+    return any(entry.is_file() and not entry.name.startswith(".") for entry in _listed(folder))
+
+
+def _listed(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError as error:
+        # One folder that may not be read must not hide the others.
+        log.warning("%s is not served: %s", folder, error.strerror)
+        return []
 
 
 def _inside(folder: Path, root: Path) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import time
+from collections.abc import Callable
 from urllib.parse import quote, urlencode, urlsplit
 
 from gpustack_models.hub_server.content import content
@@ -19,25 +19,28 @@ _OTHER_NAME = {"127.0.0.1": "localhost", "localhost": "127.0.0.1"}
 
 
 class Links:
-    """Signs links to files, and serves what they name. `port` is the CDN's; `seconds` how long a link is good for."""
+    """Signs links to files, and serves what they name. `port` is the CDN's; `seconds` how long a link is good for;
+    `clock` tells the seconds since the epoch.
+    """
 
-    def __init__(self, key: bytes, port: int, *, seconds: float = 3600) -> None:
+    def __init__(self, key: bytes, port: int, *, seconds: float, clock: Callable[[], float]) -> None:
         self._key = key
-        self.port = port
-        self.seconds = seconds
+        self._port = port
+        self._seconds = seconds
+        self._clock = clock
         self._files: dict[str, File] = {}
 
     def sign(self, file: File, base: str) -> str:
         """The link to a file's bytes, for a client that reached the hub at `base`."""
         self._files[file.sha256] = file
         host = urlsplit(base).hostname or "127.0.0.1"
-        expires = str(int(time.time() + self.seconds))
+        expires = str(int(self._clock() + self._seconds))
         name = quote(file.path.rpartition("/")[2], safe="")
         path = f"repos/{file.sha256[:2]}/{file.sha256[2:4]}/{file.sha256}"
         signature = self._signature(path, expires)
         query = urlencode({"response-content-disposition": f"inline; filename={name}", "Expires": expires})
         authority = _OTHER_NAME.get(host, f"[{host}]" if ":" in host else host)
-        return f"http://{authority}:{self.port}/{path}?{query}&Key-Pair-Id=LOCALHUB&Signature={signature}"
+        return f"http://{authority}:{self._port}/{path}?{query}&Key-Pair-Id=LOCALHUB&Signature={signature}"
 
     def answer(self, ask: Ask) -> Answer:
         """What the CDN answers: the bytes, for a good link and nothing else."""
@@ -47,7 +50,7 @@ class Links:
         expires = ask.query.get("Expires", "")
         if not hmac.compare_digest(ask.query.get("Signature", "").encode(), self._signature(path, expires).encode()):
             return text_answer("SignatureDoesNotMatch", 403)
-        if int(expires) < time.time():
+        if int(expires) < self._clock():
             return text_answer("AccessDenied: Request has expired", 403)
         file = self._files.get(ask.segments[-1])
         return content(ask, file, {"X-Linked-ETag": f'"{file.sha256}"'}) if file else text_answer("NoSuchKey", 404)

@@ -12,6 +12,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -189,7 +190,7 @@ class LocalHub:
 
         options = self.options
         hub_port, cdn_port = (bound.getsockname()[1] for bound in self._sockets)
-        links = Links(secrets.token_bytes(32), cdn_port, seconds=options.link_seconds)
+        links = Links(secrets.token_bytes(32), cdn_port, seconds=options.link_seconds, clock=time.time)
         used = links if options.redirect else None
         faces = [
             HuggingFace(self._catalog, used, options.page_size).answer,
