@@ -137,15 +137,16 @@ class Attempt:
 
     def _end(self) -> None:
         self._ended.set()
+        self._wake()
         for receiver in self._receivers:
             receiver.watch.cut()
-        self._gate.forget(self)
-        for content in self._open:
+        for content in list(self._open):
             content.wake()
         for thread in list(self._threads):
             thread.join(_JOIN_SECONDS)
         self._finisher.close()
-        for content in self._open:
+        self._gate.forget(self)
+        for content in list(self._open):
             self._put_aside(content)
 
     def _put_aside(self, content: Content) -> None:
@@ -161,16 +162,16 @@ class Attempt:
     # In the threads that receive.
 
     def _work(self, receiver: Receiver) -> None:
-        busy = False
-        while (job := self._next(busy=busy)) is not None:
-            busy = True
-            self._do(job, receiver)
+        while (job := self._next()) is not None:
+            try:
+                self._do(job, receiver)
+            finally:
+                with self._gate.changed:
+                    self._gate.leave(self)
 
-    def _next(self, *, busy: bool) -> Job | None:
-        """The next job, or None when the attempt is over; a `busy` thread ends its stream by asking."""
+    def _next(self) -> Job | None:
+        """The next job, with a stream to do it, or None when the attempt is over."""
         with self._gate.changed:
-            if busy:
-                self._gate.leave(self)
             while not self._ended.is_set():
                 found, wait = self._candidate()
                 if found is None:
@@ -279,9 +280,8 @@ class Attempt:
             partial.write(view, 0)
         finally:
             partial.close()
-        self._finisher.give(Fetched(want, partial.path, digests, origin, synced=False))
         self._tell(todo, want.size, origin)
-        self._done()
+        self._finisher.hand_small(Fetched(want, partial.path, digests, origin, synced=False), self._done)
 
     # Whoever hashed the last byte.
 

@@ -35,6 +35,7 @@ class Answer:
     """One answer: its status and headers, where it came from in the end, and whether the endpoint itself gave it."""
 
     response: urllib3.BaseHTTPResponse
+    call: Call
     url: str
     at_home: bool
 
@@ -55,6 +56,7 @@ class Answer:
 
     def close(self) -> None:
         """Give the connection back when the body was read to its end, else close it."""
+        self.call.let_go()
         raw = getattr(self.response, "_fp", None)
         if not (isinstance(raw, http.client.HTTPResponse) and raw.isclosed()):
             self.response.close()
@@ -96,7 +98,8 @@ class Dialer:
             response = self._send(url, headers, call)
             target = response.headers.get("location") if response.status in REDIRECTS else None
             if not target:
-                return Answer(response, url, at_home)
+                return Answer(response, call, url, at_home)
+            call.let_go()
             _drain(response)
             hop = follow(url, target, location.endpoint)
             url, at_home = hop.url, hop.send_token

@@ -6,6 +6,7 @@ Refuses to hold a receiver up: what waits for the disk waits in threads of its o
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -27,6 +28,9 @@ class Finisher:
         self._on_file = on_file
         self._failed = failed
         self._handing = threading.Lock()
+        self._lock = threading.Lock()
+        self._small: deque[tuple[Fetched, Callable[[], None]]] = deque()
+        self._draining = False
         self._threads: ThreadPoolExecutor | None = None
 
     def save(self, content: Content, position: int, hexadecimal: str) -> None:
@@ -39,10 +43,14 @@ class Finisher:
         """Begin to sync a whole file and to hand it over; `done` follows."""
         self._submit(lambda: self._finish(content, digests, done))
 
-    def give(self, fetched: Fetched) -> None:
-        """Hand a file over, one at a time."""
-        with self._handing:
-            self._on_file(fetched)
+    def hand_small(self, fetched: Fetched, done: Callable[[], None]) -> None:
+        """Hand a file over that needs no wait; `done` follows."""
+        with self._lock:
+            self._small.append((fetched, done))
+            if self._draining:
+                return
+            self._draining = True
+        self._submit(self._drain)
 
     def close(self) -> None:
         """Wait for what was begun."""
@@ -50,13 +58,27 @@ class Finisher:
             self._threads.shutdown()
 
     def _submit(self, work: Callable[[], None]) -> None:
-        with self._handing:
+        with self._lock:
             self._threads = self._threads or ThreadPoolExecutor(_THREADS, "finish")
         self._threads.submit(work).add_done_callback(self._ended)
 
     def _ended(self, future: Future[None]) -> None:
         if error := future.exception():
             self._failed(error)
+
+    def _drain(self) -> None:
+        while True:
+            with self._lock:
+                if not self._small:
+                    self._draining = False
+                    return
+                fetched, done = self._small.popleft()
+            self._give(fetched)
+            done()
+
+    def _give(self, fetched: Fetched) -> None:
+        with self._handing:
+            self._on_file(fetched)
 
     def _save(self, content: Content, position: int, hexadecimal: str) -> None:
         try:
@@ -77,7 +99,7 @@ class Finisher:
                 partial.sync()
         except OSError as error:
             raise storage_error(error, f"{want.path} cannot be written") from error
-        self.give(Fetched(want, partial.path, digests, content.origin, synced))
+        self._give(Fetched(want, partial.path, digests, content.origin, synced))
         partial.forget_checkpoints()
         partial.close()
         done()

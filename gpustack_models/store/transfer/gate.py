@@ -82,8 +82,9 @@ class Gate:
     def forget(self, who: Hashable) -> None:
         """`who` wants nothing more."""
         with self.changed:
-            self._total -= self._streams.pop(who, 0)
             self._waiting.discard(who)
+            if not self._streams[who]:
+                del self._streams[who]
             self.changed.notify_all()
 
     def worked(self, count: int) -> None:

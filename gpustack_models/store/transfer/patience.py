@@ -14,7 +14,8 @@ from gpustack_models.errors import GsmError, Reason
 class Retry:
     """How failures are met. Seconds, unless said otherwise.
 
-    A source may fail `budget` times; every `refill_bytes` received pay one failure back. The wait after a failure is
+    A source may fail `budget` times; every `refill_bytes` received, or four answers read to their end, pay one failure
+    back. The wait after a failure is
     `base`, doubled each time up to `cap`, and a random half of it on top. A source that asks to be left alone for
     longer than `patience` is given up, and the attempt ends with that wait as its `retry_after`.
     """
@@ -41,6 +42,10 @@ class Budget:
         #: Why it is given up, or None.
         self.spent: GsmError | None = None
         self.last_error: GsmError | None = None
+
+    def answered(self) -> None:
+        """An answer was read to its end."""
+        self.received(self._retry.refill_bytes // 4)
 
     def received(self, count: int) -> None:
         """Bytes arrived."""

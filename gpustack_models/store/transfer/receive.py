@@ -79,6 +79,7 @@ class Receiver:
                 return
             self._skip(answer, supplier, skip)
             self._pump(answer, content, segment, supplier, given.end)
+            self._line.supply.answered(supplier)
         finally:
             answer.close()
             self.watch.since = math.inf
@@ -86,7 +87,7 @@ class Receiver:
     def receive_small(self, todo: Todo, supplier: Supplier) -> memoryview:
         """Fetch a whole file of less than the buffer; the bytes are valid until the next call. Raises GsmError."""
         size = todo.want.size
-        answer, given = self._ask(todo, supplier, Asked(0, size, size), "")
+        answer, _ = self._ask(todo, supplier, Asked(0, size, size), "")
         try:
             filled = 0
             while filled < size:
@@ -96,6 +97,7 @@ class Receiver:
                 filled += count
             self._line.gate.worked(size + REQUEST_WORTH)
             self._check_end(answer, size)
+            self._line.supply.answered(supplier)
         finally:
             answer.close()
             self.watch.since = math.inf
@@ -104,6 +106,8 @@ class Receiver:
     def _ask(self, todo: Todo, supplier: Supplier, asked: Asked, found_at: str) -> tuple[Answer, Given]:
         location = supplier.locate(todo.want.path)
         self.watch = Watch()
+        if self._line.over():
+            raise GsmError(Reason.CANCELED, "the transfer was stopped")
         bytes_range = "" if asked.whole else asked.range
         for at in (found_at, "") if found_at else ("",):
             self.watch.since = self._line.clock()

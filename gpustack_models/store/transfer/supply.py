@@ -75,6 +75,11 @@ class Supply:
             self._received[supplier.origin] += count
             supplier.budget.received(count)
 
+    def answered(self, supplier: Supplier) -> None:
+        """An answer of a source was read to its end."""
+        with self._lock:
+            supplier.budget.answered()
+
     def failed(self, supplier: Supplier, todo: Todo, error: GsmError, began: float, now: float) -> None:
         """A request that began at `began` (monotonic) ended with an error. Raises it when no other source may help."""
         with self._lock:

@@ -32,6 +32,11 @@ class Call:
                 with suppress(OSError):
                     socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
+    def let_go(self) -> None:
+        """The wait is over; the connection may serve others now."""
+        with self._lock:
+            self._socket = None
+
     def holds(self, connected: Any) -> None:
         """The connection that is waited on."""
         with self._lock:

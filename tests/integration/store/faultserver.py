@@ -12,8 +12,8 @@ import struct
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)")
@@ -30,6 +30,8 @@ class Exchange:
     content: bytes
     closing: threading.Event
     at: float = field(default_factory=time.monotonic)
+    #: Before its last bytes were sent: until then it was surely under way.
+    until: float = 0
     keep: bool = True
 
     @property
@@ -47,9 +49,10 @@ class Exchange:
         """Send body bytes, at most so many a second."""
         for start in range(0, len(data), _CHUNK):
             piece = data[start : start + _CHUNK]
-            self.sock.sendall(piece)
             if rate:
                 self.closing.wait(len(piece) / rate)
+            self.until = time.monotonic()
+            self.sock.sendall(piece)
 
     def reset(self) -> None:
         """Cut the connection with a TCP reset."""
@@ -103,8 +106,6 @@ class FaultServer:
         self.files = files
         self.always: dict[str, Behaviour] = {}
         self.requests: list[Exchange] = []
-        self.running = 0
-        self.most_running = 0
         self._queued: dict[str, deque[Behaviour]] = defaultdict(deque)
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -122,9 +123,16 @@ class FaultServer:
         """The requests for a path so far."""
         return [one for one in self.requests if one.path == path]
 
+    def most_at_once(self) -> int:
+        """How many requests were surely under way at one moment."""
+        spans = [(one.at, one.until) for one in self.requests if one.until]
+        return max(sum(start <= at < end for start, end in spans) for at, _ in spans)
+
     def close(self) -> None:
         """Stop, and let every hanging answer go."""
         self._closing.set()
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
     def _accept(self) -> None:
@@ -142,8 +150,8 @@ class FaultServer:
                 sock = self._context.wrap_socket(sock, server_side=True)
             with sock, sock.makefile("rb") as stream:
                 while exchange := self._read(sock, stream):
-                    with self._counted(exchange):
-                        self._behaviour(exchange.path)(exchange)
+                    self.requests.append(exchange)
+                    self._behaviour(exchange.path)(exchange)
                     if not exchange.keep:
                         return
 
@@ -158,18 +166,6 @@ class FaultServer:
             headers[name.strip().lower()] = value.strip()
         path = re.sub(r"^http://[^/]*", "", target).partition("?")[0].lstrip("/")
         return Exchange(path, headers, sock, self.files.get(path, b""), self._closing)
-
-    @contextmanager
-    def _counted(self, exchange: Exchange) -> Iterator[None]:
-        with self._lock:
-            self.requests.append(exchange)
-            self.running += 1
-            self.most_running = max(self.most_running, self.running)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self.running -= 1
 
     def _behaviour(self, path: str) -> Behaviour:
         with self._lock:
