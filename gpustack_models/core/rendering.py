@@ -25,6 +25,7 @@ from gpustack_models.core.status.deployment import (
     Replica,
     phase,
     phase_message,
+    ready_of_desired,
     replicas_up_to_date,
     weights_ready,
 )
@@ -123,6 +124,7 @@ def _deployment_status(planned: Plan, pods: tuple[JsonObject, ...]) -> JsonObjec
     status: JsonObject = {
         "phase": phase(planned, replicas, None).value,
         "phaseMessage": phase_message(planned, replicas, weights),
+        "ready": ready_of_desired(planned, replicas),
         "roles": [
             {"name": role.name, "kind": role.kind.value, "desired": role.replicas, "ready": 0}
             for role in planned.deployment.spec.roles

@@ -151,6 +151,11 @@ def phase_message(plan: Plan, replicas: Sequence[Replica], weights: Finding, cre
     return f"{ready} of {desired} replicas are Ready" + ("" if weights.holds else f"; {weights.message}")
 
 
+def ready_of_desired(plan: Plan, replicas: Sequence[Replica]) -> str:
+    """Ready of desired replicas over all roles, such as `1/2`."""
+    return f"{sum(replica.ready for replica in replicas)}/{_desired(plan, managed_only=False)}"
+
+
 def _desired(plan: Plan, *, managed_only: bool) -> int:
     return sum(role.replicas for role in plan.deployment.spec.roles if role.managed or not managed_only)
 
