@@ -56,15 +56,22 @@ class HubApp:
         self.record.begin(request)
         met = self.faults.meet(ask)
         request.faults = met.kinds
-        file: io.BufferedReader | None = None
         try:
-            body = await _body(receive)
-            answer, file = await asyncio.get_running_loop().run_in_executor(self.pool, self._answer, ask, body, met)
+            await self._exchange(line, ask, met, request)
+        except Exception:  # the boundary of the server: a defect must be seen, and end no other connection
+            log.exception("%s broke", request.value())
+            raise
+        finally:
+            self.record.end(request)
+
+    async def _exchange(self, line: Line, ask: Ask, met: Met, request: Open) -> None:
+        body = await _body(line.receive)
+        answer, file = await asyncio.get_running_loop().run_in_executor(self.pool, self._answer, ask, body, met)
+        try:
             await transmit(line, answer, file, met.effects, request)
         finally:
             if file:
                 file.close()
-            self.record.end(request)
 
     def _read_head(self, scope: Scope) -> Ask:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
@@ -93,7 +100,7 @@ class HubApp:
             file = self._open(answer.body) if isinstance(answer.body, FilePart) and ask.method != "HEAD" else None
         except GsmError as error:
             return _refusal(error), None
-        except Exception:  # the boundary of the server: a defect must answer, and be seen
+        except Exception:  # the same boundary, where an answer can still be given
             log.exception("%s %s failed", ask.method, ask.path)
             return json_answer({"error": "the local hub failed; its log says why"}, 500), None
         return answer, file
@@ -115,7 +122,7 @@ class HubApp:
         return file
 
 
-def _changed(path: os.PathLike[str], why: str) -> GsmError:
+def _changed(path: str, why: str) -> GsmError:
     return GsmError(Reason.SOURCE_UNAVAILABLE, f"{path} is not served: {why}", hint="ask again", retry_after=1)
 
 

@@ -64,7 +64,7 @@ class HashCache:
     def add(self, needs: Mapping[FileKey, bool], progress: Callable[[int], None], stop: threading.Event) -> None:
         """Hash files. Raises GsmError (StorageFailed, NotFound, Canceled)."""
         missing = self.missing(needs)
-        jobs = [HashJob(str(key.path), BOTH if blob else (Algorithm.SHA256,)) for key, blob in missing.items()]
+        jobs = [HashJob(key.path, BOTH if blob else (Algorithm.SHA256,)) for key, blob in missing.items()]
         # The paths are absolute, so the root they are opened below plays no part.
         for key, hashed in zip(missing, hash_files(jobs, Path("/"), progress=progress, stop=stop), strict=True):
             if hashed.size != key.size:
@@ -136,7 +136,7 @@ def _file(name: str, path: str, key: FileKey, hashes: _Hashes, is_lfs: Callable[
         raise GsmError(
             Reason.INVALID_INPUT,
             f"{name}: {path} is a git LFS pointer, not its content",
-            hint=f"git lfs pull in {key.path.parent}",
+            hint=f"git lfs pull in {Path(key.path).parent}",
         )
     pointer = lfs_pointer(hashes.sha256, key.size)
     return File(path, key.size, hashes.sha256, blob_id(pointer), True, len(pointer), key)
@@ -158,7 +158,7 @@ def _rule(found: Found) -> Callable[[str, int], bool]:
 
 def _read(key: FileKey, limit: int) -> bytes:
     try:
-        with key.path.open("rb") as file:
+        with open(key.path, "rb") as file:
             return file.read(limit)
     except OSError as error:
         raise GsmError(Reason.STORAGE_FAILED, f"{key.path} cannot be read: {error.strerror}") from None

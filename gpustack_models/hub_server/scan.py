@@ -31,36 +31,46 @@ class Found:
 def walk(root: Path) -> Found:
     """Look at every file below a folder. Raises OSError when a folder cannot be read."""
     found = Found({}, {})
-    real = Path(os.path.realpath(root))
-    for path, entry in _entries(root, "", found.skipped.__setitem__):
-        if problem := problem_of_path(path):
+    inside = os.path.join(os.path.realpath(root), "")  # noqa: PTH118 - Path drops the separator that ends the prefix
+    for path, entry in _entries(str(root), "", found.skipped.__setitem__):
+        key, problem = _look(path, entry, inside)
+        if key:
+            found.files[path] = key
+        else:
             found.skipped[path] = problem
-            continue
-        target = Path(os.path.realpath(entry.path)) if entry.is_symlink() else Path(entry.path)
-        if entry.is_symlink() and not target.is_relative_to(real):
-            found.skipped[path] = "a link that leaves the folder"
-            continue
-        try:
-            status = target.stat()
-        except FileNotFoundError:
-            found.skipped[path] = "a link to nothing, or removed meanwhile"
-            continue
-        if not stat.S_ISREG(status.st_mode):
-            found.skipped[path] = "a link to a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            continue
-        found.files[path] = FileKey(target, status.st_size, status.st_mtime_ns, status.st_ino)
     return found
 
 
-def _entries(folder: Path, prefix: str, skip: Callable[[str, str], None]) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def _look(path: str, entry: os.DirEntry[str], inside: str) -> tuple[FileKey | None, str]:
+    if problem := problem_of_path(path):
+        return None, problem
+    target = entry.path
+    if entry.is_symlink():
+        target = os.path.realpath(target)
+        if not target.startswith(inside):
+            return None, "a link that leaves the folder"
+    try:
+        status = entry.stat()
+    except OSError:
+        return None, "a link to nothing, or removed meanwhile"
+    if not stat.S_ISREG(status.st_mode):
+        return None, "a link to a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+    return FileKey(target, status.st_size, status.st_mtime_ns, status.st_ino), ""
+
+
+def _entries(folder: str, prefix: str, skip: Callable[[str, str], None]) -> Iterator[tuple[str, os.DirEntry[str]]]:
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
             path = prefix + entry.name
-            if path == SETTINGS_FILE or is_bookkeeping(path):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            # Bookkeeping is a folder or begins with a dot: most files need no closer look.
+            if (is_folder or entry.name[0] == ".") and is_bookkeeping(path):
+                continue
+            if path == SETTINGS_FILE:
                 continue
             if entry.name.endswith(_PARTIAL):
                 skip(path, "an unfinished download")
-            elif entry.is_dir(follow_symlinks=False):
-                yield from _entries(Path(entry.path), path + "/", skip)
+            elif is_folder:
+                yield from _entries(entry.path, path + "/", skip)
             else:
                 yield path, entry

@@ -59,6 +59,8 @@ async def transmit(line: Line, answer: Answer, file: io.BufferedReader | None, e
 
 async def _body(line: Line, answer: Answer, file: io.BufferedReader | None, effects: Effects, request: Open) -> bool:
     """Send the body; False when the connection did not live to its end."""
+    if not answer.length:
+        return True
     if file is not None and not isinstance(answer.body, bytes) and effects == Effects():
         request.sent = answer.length
         request.sent = await line.connection.send_file(file, answer.body.start, answer.body.count)

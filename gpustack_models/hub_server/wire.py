@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
@@ -70,7 +69,7 @@ class Ask:
 class FileKey:
     """Which bytes a file held when it was looked at: another size, time or inode is another file."""
 
-    path: Path
+    path: str
     size: int
     mtime_ns: int
     inode: int

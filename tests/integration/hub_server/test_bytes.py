@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import random
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
 from gpustack_models.hub_server import LocalHub
-from tests.integration.conftest import TOKENS, HubFactory, Publish
+from tests.integration.conftest import TOKENS, HubFactory, Publish, write_tree
 from tests.integration.hub_server.clients import HTTP, environment, run
 from tests.integration.hub_server.shapes import closed
 
@@ -24,10 +25,19 @@ PATHS = {
 }
 
 
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalHub]:
+    folder = tmp_path_factory.mktemp("repositories")
+    files = {"plain.txt": CONTENT, "weights.bin": CONTENT, "empty.txt": b"", "empty.bin": b""}
+    write_tree(folder / "org" / "bytes", files)
+    with LocalHub(folder) as hub:
+        yield hub
+
+
 @pytest.fixture
-def hub(publish: Publish, local_hub: HubFactory) -> LocalHub:
-    publish("org/bytes", {"plain.txt": CONTENT, "weights.bin": CONTENT, "empty.txt": b"", "empty.bin": b""})
-    return local_hub()
+def hub(served: LocalHub) -> LocalHub:
+    served.forget()
+    return served
 
 
 def get(hub: LocalHub, path: str, **headers: str) -> httpx.Response:

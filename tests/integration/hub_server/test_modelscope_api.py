@@ -2,47 +2,55 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from gpustack_models.hub_server import LocalHub
-from tests.integration.conftest import TOKENS, HubFactory, Publish
+from tests.integration.conftest import TOKENS, HubFactory, Publish, write_tree
 from tests.integration.hub_server.clients import environment
 from tests.integration.hub_server.shapes import VERSIONED, VERSIONS, closed
 
 
-def python(hub: LocalHub, home: Path, statement: str, user: str = "") -> str:
-    """Run a statement with the client's own names; its result, or the error's type and code, as text."""
+def python(hub: LocalHub, home: Path, statements: Mapping[str, str], user: str = "") -> dict[str, str]:
+    """Run statements with the client's own names; each one's result, or its error's type and code, as text."""
     script = f"""
-import os
+import json, os
 from modelscope.hub.api import HubApi
-from modelscope.hub.errors import NotExistError
 from modelscope.hub.file_download import model_file_download
 from modelscope.hub.snapshot_download import snapshot_download
 api = HubApi(token=os.environ.get("MODELSCOPE_API_TOKEN"))
-try:
-    print("RESULT", {statement})
-except Exception as error:
-    body = getattr(error, "response_body", None) or getattr(error.__cause__, "response_body", None) or {{}}
-    print("RESULT", type(error).__name__, body.get("Code", ""))
+results = {{}}
+for name, statement in {dict(statements)!r}.items():
+    try:
+        results[name] = str(eval(statement))
+    except Exception as error:
+        body = getattr(error, "response_body", None) or getattr(error.__cause__, "response_body", None) or {{}}
+        results[name] = f"{{type(error).__name__}} {{body.get('Code', '')}}"
+print("RESULTS" + json.dumps(results))
 """
     known = environment(hub, home, TOKENS.get(user, user))
     done = subprocess.run(
         [sys.executable, "-c", script], env=known, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout.rpartition("RESULT ")[2].strip()
+    results = json.loads(done.stdout.rpartition("RESULTS")[2])
+    assert isinstance(results, dict)
+    return results
 
 
-@pytest.fixture
-def versions(publish: Publish, local_hub: HubFactory) -> LocalHub:
-    publish("org/versions", VERSIONS, VERSIONED)
-    publish("org/private", {"config.json": "{}"}, closed("private"))
-    publish("org/gated", {"config.json": "{}"}, closed("gated"))
-    return local_hub()
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalHub]:
+    folder = tmp_path_factory.mktemp("repositories")
+    write_tree(folder / "org/versions", {**VERSIONS, "gsm-repository.yaml": VERSIONED})
+    write_tree(folder / "org/private", {"config.json": "{}", "gsm-repository.yaml": closed("private")})
+    write_tree(folder / "org/gated", {"config.json": "{}", "gsm-repository.yaml": closed("gated")})
+    with LocalHub(folder, tokens=TOKENS) as hub:
+        yield hub
 
 
 LISTINGS = {
@@ -72,22 +80,28 @@ LISTINGS = {
 }
 
 
-@pytest.mark.parametrize(("statement", "expected"), LISTINGS.values(), ids=LISTINGS)
-def test_the_client_is_answered(statement: str, expected: str, versions: LocalHub, tmp_path: Path) -> None:
-    assert python(versions, tmp_path, statement).startswith(expected)
+@pytest.fixture(scope="module")
+def answers(hub: LocalHub, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return python(hub, tmp_path_factory.mktemp("home"), {name: statement for name, (statement, _) in LISTINGS.items()})
+
+
+@pytest.mark.parametrize("name", LISTINGS)
+def test_the_client_is_answered(name: str, answers: dict[str, str]) -> None:
+    assert answers[name].startswith(LISTINGS[name][1])
 
 
 @pytest.mark.parametrize(
     ("user", "expected"),
     [("alice", "[{'Path': 'config.json'"), ("bob", "NotExistError 10010200001"), ("ms_wrong", "NotExistError")],
 )
-def test_only_readers_see_a_private_repository(user: str, expected: str, versions: LocalHub, tmp_path: Path) -> None:
-    assert python(versions, tmp_path, "api.get_model_files('org/private')", user).startswith(expected)
+def test_only_readers_see_a_private_repository(user: str, expected: str, hub: LocalHub, tmp_path: Path) -> None:
+    asked = {"files": "api.get_model_files('org/private')"}
+    assert python(hub, tmp_path, asked, user)["files"].startswith(expected)
 
 
-def test_log_in_keeps_a_good_token_and_refuses_a_bad_one(versions: LocalHub, tmp_path: Path) -> None:
-    assert python(versions, tmp_path, f"api.login({TOKENS['alice']!r})[0]") == TOKENS["alice"]
-    assert python(versions, tmp_path, "api.login('ms_wrong')") == "AuthenticationError 10010103009"
+def test_log_in_keeps_a_good_token_and_refuses_a_bad_one(hub: LocalHub, tmp_path: Path) -> None:
+    asked = {"good": f"api.login({TOKENS['alice']!r})[0]", "bad": "api.login('ms_wrong')"}
+    assert python(hub, tmp_path, asked) == {"good": TOKENS["alice"], "bad": "AuthenticationError 10010103009"}
 
 
 def test_a_listing_is_cut_off_without_a_word_and_the_client_walks_it(
@@ -95,6 +109,6 @@ def test_a_listing_is_cut_off_without_a_word_and_the_client_walks_it(
 ) -> None:
     publish("org/long", {f"{folder}/{number}.json": "{}" for folder in "abc" for number in range(1200)})
     hub = local_hub()
-    assert python(hub, tmp_path, "len(api.get_model_files('org/long'))") == "3603"
+    assert python(hub, tmp_path, {"files": "len(api.get_model_files('org/long'))"}) == {"files": "3603"}
     asked = [dict(request.query).get("Root", "") for request in hub.requests]
     assert sorted(asked) == ["", "", "a", "b", "c"]
