@@ -25,7 +25,7 @@ def up(given: argparse.Namespace) -> None:
     _need("node" if nodes else "cluster")
     bed = _bed(given, Options(nodes=nodes, hub=True, repositories=given.hub))
     if bed.running() and bed.card.nodes != nodes:
-        raise BedError(f"a bed with {bed.card.nodes} nodes is up", "`make cluster-down` first")
+        raise BedError(f"a bed with {bed.card.nodes} nodes is up", f"`{_ending(given.name)}` first")
     bed.up()
     if given.hub is None:
         hub.seed(bed.hub_dir)
@@ -35,7 +35,7 @@ def up(given: argparse.Namespace) -> None:
     if bed.supervisor.identity(hub.NAME):
         for name, value in hub.environment(bed.hub_url).items():
             print(f"export {name}={value}")
-    say(f"{nodes} nodes; logs in {bed.layout.log}; `make cluster-down` ends it")
+    say(f"{nodes} nodes; logs in {bed.layout.log}; `{_ending(given.name)}` ends it")
 
 
 def down(given: argparse.Namespace) -> None:
@@ -90,6 +90,10 @@ def prune(given: argparse.Namespace) -> None:
 
 def _bed(given: argparse.Namespace, options: Options) -> Bed:
     return Bed(home(os.environ) / given.name, options)
+
+
+def _ending(name: str) -> str:
+    return "make cluster-down" if name == "default" else f"make cluster-down BED={name}"
 
 
 def _need(tier: str) -> None:

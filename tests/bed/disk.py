@@ -5,6 +5,7 @@ Refuses to unmount anything that is not at or below the folder it is given.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Sequence
@@ -13,9 +14,14 @@ from pathlib import Path
 from .errors import BedError
 
 
+def tools() -> str:
+    """Where system commands are looked for: root's folders are not on everybody's ``PATH``."""
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+
+
 def run(*argv: str | Path) -> str:
     """Run a system command; BedError carries what it said."""
-    done = subprocess.run([str(word) for word in argv], text=True, capture_output=True)
+    done = subprocess.run([str(word) for word in argv], text=True, capture_output=True, env={"PATH": tools()})
     if done.returncode:
         raise BedError(f"`{' '.join(str(word) for word in argv)}` failed", done.stderr.strip())
     return done.stdout
@@ -55,7 +61,7 @@ def unmount(points: Sequence[Path], below: Path) -> None:
         try:
             run("umount", point)
         except BedError:
-            subprocess.run(["umount", "--lazy", str(point)], capture_output=True)
+            subprocess.run(["umount", "--lazy", str(point)], capture_output=True, env={"PATH": tools()})
 
 
 def addresses() -> list[str]:
@@ -85,4 +91,4 @@ def loop_devices(image: Path) -> list[str]:
 
 def detach(device: str) -> None:
     """Give back a loop device."""
-    subprocess.run(["losetup", "--detach", device], capture_output=True)
+    subprocess.run(["losetup", "--detach", device], capture_output=True, env={"PATH": tools()})

@@ -77,7 +77,7 @@ def namespace(bed: Bed, request: pytest.FixtureRequest) -> Iterator[Namespace]:
     name = f"{slug}-{secrets.token_hex(3)}"
     bed.kubectl("create", "namespace", name)
     made = Namespace(name, bed, bed.kubectl.within(name))
-    wait_until(lambda: made.kubectl.exists("serviceaccount", "default"), 20, f"{name}'s default ServiceAccount", 0.05)
+    wait_until(lambda: made.kubectl.exists("serviceaccount", "default"), 60, f"{name}'s default ServiceAccount", 0.05)
     yield made
     bed.kubectl("delete", "namespace", name, "--wait=false")
 

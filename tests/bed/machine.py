@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .cache import Cache
+from .disk import tools
+from .errors import BedError
 from .recipes import CONTROL_PLANE, NODE
 
 PACKAGES = {
@@ -64,9 +66,12 @@ def lacks(tier: str, machine: Machine) -> str:
     return f"the {tier} tier cannot run here: {'; '.join(said)}" if said else ""
 
 
-def busybox() -> Path:
-    """The machine's busybox (see ``lacks``: it is there and static)."""
-    return Path(shutil.which("busybox") or "/bin/busybox")
+def program(name: str) -> Path:
+    """One of the machine's programs; BedError when it went away since ``lacks`` was asked."""
+    found = shutil.which(name, path=tools())
+    if found is None:
+        raise BedError(f"{name} is missing", "see `make bed-lacks`")
+    return Path(found)
 
 
 def static(head: bytes) -> bool:
@@ -75,7 +80,7 @@ def static(head: bytes) -> bool:
 
 
 def _has(package: str, program: str) -> bool:
-    path = shutil.which(program)
+    path = shutil.which(program, path=tools())
     if path is None or package != "busybox-static":
         return path is not None
     with open(path, "rb") as handle:

@@ -11,17 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import disk, images, nodeconfig
+from . import disk, images, machine, nodeconfig
 from .kubeconfig import certificate, write_kubeconfig
 from .kubectl import Kubectl, RefusedError
 from .launch import Command, Supervisor, wait_until
 from .layout import Layout, NodeLayout
-from .machine import busybox
 from .nodeconfig import NodeFacts
 from .pki import Authority
 from .ports import Block
-
-_HANDLER = "runc"
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,7 @@ class Node:
             authority=pki / "ca.crt",
             serving=authority.server(f"{self.name}-serving", [self.address, self.name]),
             cni=binaries["ptp"].parent,
-            runc=Path(disk.run("which", _HANDLER).strip()),
+            runc=machine.program("runc"),
             shim=binaries["containerd-shim-runc-v2"],
         )
         user = authority.client(self.name, f"system:node:{self.name}", ["system:nodes"])
@@ -129,7 +126,8 @@ class Node:
 
     def load_basics(self, ctr: Path) -> None:
         """The images that every node has: the sandbox's and busybox."""
-        self.load(ctr, images.pause(busybox()), images.busybox(busybox()))
+        busybox = machine.program("busybox")
+        self.load(ctr, images.pause(busybox), images.busybox(busybox))
 
     def start_kubelet(self, binaries: Mapping[str, Path]) -> None:
         """Start the kubelet."""

@@ -247,7 +247,7 @@ def test_cutting_a_node_off_breaks_the_transfer_under_way(bed: Bed) -> None:
 
 
 @pytest.fixture
-def lone() -> Iterator[Bed]:
+def lone(bed: Bed) -> Iterator[Bed]:
     """A bed beside the session's, for what ends it."""
     made = Bed(home(os.environ) / f"lone{os.getpid()}", Options(nodes=2, owner=processes.current()))
     yield made
@@ -299,6 +299,7 @@ def listening(ports: range) -> set[int]:
     return {int(row[1].rsplit(":", 1)[1], 16) for row in rows if row[3] == "0A"} & set(ports)
 
 
+@pytest.mark.usefixtures("bed")
 def test_up_after_kill_9_of_everything_of_two_nodes() -> None:
     name = f"crash{os.getpid()}"
     folder = home(os.environ) / name
