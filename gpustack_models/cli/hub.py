@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 #: Both hubs' clients, one line each, as a shell takes them.
 VARIABLES = ("HF_ENDPOINT", "MODELSCOPE_ENDPOINT")
 
-app = lazy.single()
+app = lazy.single(
+    help="A local hub: a folder of repositories over both hubs' interfaces.",
+    epilog=lazy.examples("gsm hub serve ./models"),
+)
 app.callback()(lazy.nothing)
 
 

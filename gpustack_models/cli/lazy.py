@@ -53,9 +53,12 @@ def group(rows: Iterable[Row], **settings: Any) -> typer.Typer:
     return app
 
 
-def single() -> typer.Typer:
-    """The `app` of a module that is one command; decorate its function with `app.command(epilog=examples(...))`."""
-    return typer.Typer(**_SETTINGS)
+def single(**settings: Any) -> typer.Typer:
+    """The `app` of a module that is one command; decorate its function with `app.command(epilog=examples(...))`.
+
+    `settings` go to `typer.Typer`, for a module that has a few small commands under its name.
+    """
+    return typer.Typer(**{**_SETTINGS, **settings})
 
 
 def load(row: Row) -> Any:

@@ -18,7 +18,7 @@ from gpustack_models.cli.output import Output, printable
 from gpustack_models.core.rules.model import Facts
 from gpustack_models.core.validation import Finding, Report, validate
 
-app = typer.Typer(add_completion=False)
+app = lazy.single()
 
 
 @app.command(
