@@ -78,3 +78,28 @@ def test_a_clone_is_refused_with_the_way_to_go(publish: Publish, local_hub: HubF
     assert done.returncode == 128
     assert "remote error: the local hub gives no packs: download with hf, modelscope or gsm" in done.stderr
     assert not (tmp_path / "clone").exists()
+
+
+def test_ids_are_gits_own(publish: Publish, local_hub: HubFactory, tmp_path: Path) -> None:
+    files = {"config.json": "{}", "a/b/c.txt": "c", "a.b/x": "x", "a-b": "y", "empty": ""}
+    folder = publish("org/model", files)
+    hub = local_hub()
+    moment = "1704153600 +0000"
+    known = {f"GIT_{who}_NAME": "local hub" for who in ("AUTHOR", "COMMITTER")}
+    known |= {f"GIT_{who}_EMAIL": "hub@localhost" for who in ("AUTHOR", "COMMITTER")}
+    known |= {f"GIT_{who}_DATE": moment for who in ("AUTHOR", "COMMITTER")}
+    known |= {**environment(hub, tmp_path), "GIT_DIR": str(tmp_path / "git"), "GIT_WORK_TREE": str(folder)}
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], env=known, capture_output=True, text=True, check=True).stdout.strip()
+
+    git("init", "--quiet")
+    git("add", ".")
+    tree = git("write-tree")
+    listed = HTTP.get(f"{hub.url}/api/models/org/model/tree/main?recursive=true").json()
+    assert {entry["path"]: entry["oid"] for entry in listed} == {
+        entry["path"]: git("rev-parse", f"{tree}:{entry['path']}") for entry in listed
+    }
+    assert HTTP.get(f"{hub.url}/api/models/org/model").json()["sha"] == git(
+        "commit-tree", tree, "-m", "Files of a folder"
+    )

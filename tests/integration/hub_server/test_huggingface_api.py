@@ -214,3 +214,17 @@ def test_missing_revisions_and_entries(versions: LocalHub) -> None:
         list(api(versions).list_repo_tree("org/versions", "none"))
     with pytest.raises(EntryNotFoundError):
         get_hf_file_metadata(hf_hub_url("org/versions", "none", endpoint=versions.url), token=False)
+
+
+def test_a_real_model_has_the_ids_its_hub_publishes(
+    publish: Publish, local_hub: HubFactory, minilm_files: dict[str, Path]
+) -> None:
+    publish("org/minilm", minilm_files)
+    entries = {entry.path: entry for entry in api(local_hub()).list_repo_tree("org/minilm")}
+    weights, tokenizer = entries["model.safetensors"], entries["tokenizer.json"]
+    assert isinstance(weights, RepoFile)
+    assert isinstance(tokenizer, RepoFile)
+    assert weights.lfs is not None
+    assert weights.size == weights.lfs.size == 90868376
+    assert weights.lfs.sha256 == "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+    assert (tokenizer.blob_id, tokenizer.lfs) == ("cb202bfe2e3c98645018a6d12f182a434c9d3e02", None)
