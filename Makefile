@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help venv lock demo test check lint unit integration examples bench clean
+.PHONY: help venv lock demo test check lint unit integration examples bench clean generated
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -39,6 +39,9 @@ integration: venv  ## the command line, real clients, real disks
 
 test: venv  ## every tier this machine can run; under CI=true none may be missing
 	$(BIN)/pytest tests
+
+generated: venv  ## write the CRDs and the reference anew from the models and the rules
+	$(BIN)/python -m tests.generated
 
 examples: venv  ## write the examples' rendered output anew; read the difference
 	$(BIN)/python -m tests.examples

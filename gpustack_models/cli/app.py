@@ -51,10 +51,22 @@ COMMANDS: tuple[lazy.Row, ...] = (
         "gsm verify ./Qwen2.5-0.5B-Instruct hf://Qwen/Qwen2.5-0.5B-Instruct",
     ),
     lazy.Row(
+        "node-store",
+        f"{_CLI}.node_store",
+        "One verified copy of each model on this machine: pull, list, verify, collect.",
+        "gsm node-store pull hf://Qwen/Qwen2.5-0.5B-Instruct",
+    ),
+    lazy.Row(
         "hub",
         f"{_CLI}.hub",
         "A local hub: a folder of repositories over both hubs' interfaces.",
         "gsm hub serve ./models",
+    ),
+    lazy.Row(
+        "crd",
+        f"{_CLI}.crd",
+        "The CustomResourceDefinitions of the five resources.",
+        "gsm crd | kubectl apply --server-side -f -",
     ),
     lazy.Row(
         "validate",
@@ -91,7 +103,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         result = root()(args=arguments, prog_name="gsm", standalone_mode=False)
     except GsmError as error:
         output.report(error.message, error.hint)
-        return _debug(error.exit_status)
+        return error.exit_status
     except TyperException as error:
         return _usage(error)
     except (KeyboardInterrupt, typer.Abort):

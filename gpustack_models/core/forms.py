@@ -41,7 +41,7 @@ def touches(owned: str) -> str:
     inner = "(/.*)?"
     for segment in reversed(owned.strip("/").split("/")):
         inner = rf"(/+(\./+)*{re.escape(segment)}{inner})?"
-    return rf"{inner}(/+\.)*/*"
+    return rf"{inner.removesuffix('?')}(/+\.)*/*|(/+\.?)+"
 
 
 def cel_string(text: str) -> str:

@@ -21,16 +21,13 @@ _QUANTITY = Limits(pattern=QUANTITY, rule="quantity-form")
 class EnvVar(Record):
     """An environment variable (core/v1 EnvVar); `valueFrom` is kept as it is."""
 
-    CLOSED = False
-
     name: Annotated[str, Field("Name of the variable.", Limits(min_size=1, max_size=256))]
     value: Annotated[str | None, Field("Value; `$(NAME)` refers to another variable.", Limits(max_size=32768))] = None
+    value_from: Annotated[JsonObject | None, Field("Where the value is read (core/v1 EnvVarSource).")] = None
 
 
 class ResourceRequirements(Record):
     """Compute resources (core/v1 ResourceRequirements)."""
-
-    CLOSED = False
 
     limits: Annotated[
         dict[str, IntOrString], Field("The most of each resource that may be used.", _LIST, _QUANTITY)
@@ -38,6 +35,10 @@ class ResourceRequirements(Record):
     requests: Annotated[dict[str, IntOrString], Field("What is set aside of each resource.", _LIST, _QUANTITY)] = (
         empty_map()
     )
+    claims: Annotated[
+        tuple[JsonObject, ...],
+        Field("Names of resource claims of the Pod (core/v1 ResourceClaim).", Limits(max_size=32), atomic=True),
+    ] = ()
 
 
 _Source = Annotated[JsonObject | None, Field("Volume source of core/v1 Volume, kept as it is.")]

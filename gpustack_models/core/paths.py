@@ -18,6 +18,13 @@ Keys = Mapping[tuple[str, ...], tuple[str, ...]]
 #: Stands for every item of a list, or every member of a map, in a pattern of a path.
 EACH = "[]"
 
+
+class Key(str):
+    """A key of a map whose keys are not fields: a label's name, a resource's."""
+
+    __slots__ = ()
+
+
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]|\[([^\]]*)\]")
 
@@ -28,7 +35,7 @@ def text(path: Path) -> str:
     for step in path:
         if isinstance(step, int):
             printed += f"[{step}]"
-        elif _PLAIN.fullmatch(step):
+        elif not isinstance(step, Key) and _PLAIN.fullmatch(step):
             printed += f".{step}" if printed else step
         else:
             printed += f"[{step}]"
@@ -69,9 +76,9 @@ def correlated(new: Any, old: Any, path: Path, keys: Keys) -> Any:
     for step in path:
         if isinstance(step, int):
             names = keys.get(pattern)
-            if names is None or not isinstance(old, list) or not isinstance(new, list):
+            new = get(new, (step,))
+            if names is None or not isinstance(old, list) or not isinstance(new, dict):
                 return None
-            new = new[step]
             old = next((item for item in old if all(item.get(name) == new.get(name) for name in names)), None)
             pattern += (EACH,)
         else:
@@ -87,4 +94,4 @@ def _parts(value: Any, step: str) -> list[tuple[Step, Any]]:
         return [(step, value[step])] if isinstance(value, dict) and step in value else []
     if isinstance(value, list):
         return list(enumerate(value))
-    return list(value.items()) if isinstance(value, dict) else []
+    return [(Key(name), part) for name, part in value.items()] if isinstance(value, dict) else []

@@ -66,7 +66,8 @@ def _field(info: FieldInfo, *, defaults: bool) -> JsonObject:
     field = documented(info)
     kind = bare(info.annotation)
     if kind is ObjectMeta:
-        return {"type": "object"}
+        # Kubernetes knows metadata itself; its name is written so that a rule may point at it.
+        return {"type": "object", "properties": {"name": {"type": "string"}}}
     schema = {"description": field.doc, **_typed(kind, field, defaults=defaults)}
     if field.format:
         schema["format"] = field.format

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpustack_models.core import scalars, schema
 from gpustack_models.core.forms import SUBDOMAIN
-from gpustack_models.core.paths import Path
+from gpustack_models.core.paths import Key, Path
 from gpustack_models.core.resource import JsonObject, Resource
 from gpustack_models.core.rules.model import Violation
 
@@ -124,13 +124,15 @@ def _object(of: JsonObject, value: JsonObject, path: Path) -> Iterator[Violation
     members = of.get("additionalProperties")
     for name in of.get("required", ()):
         if name not in value:
-            yield Violation("schema-required", (*path, name), "is required", blocking=True)
+            yield Violation("schema-required", (*path, name), "is required", blocking=True, scope=path)
     if members is not None:
         yield from _size(of, "maxProperties", len(value), path)
     for name, member in value.items():
-        part = (properties or {}).get(name, members)
+        part = (properties or {}).get(name)
         if part is not None:
             yield from _check(part, member, (*path, name))
+        elif members is not None:
+            yield from _check(members, member, (*path, Key(name)))
         elif properties is not None and "x-kubernetes-preserve-unknown-fields" not in of:
             yield Violation(
                 "schema-unknown-field", (*path, name), "is not a known field", nearest(name, list(properties))
@@ -157,7 +159,8 @@ def _duplicates(of: JsonObject, value: list[Any], path: Path) -> Iterator[Violat
         if identity in seen:
             at = (*path, index, *(keys or ())[:1])
             rule = of.get(schema.DUPLICATE_RULE, "schema-duplicate")
-            yield Violation(rule, at, f"stands twice in the list: item {seen[identity]} has it already")
+            words = f"stands twice in the list: item {seen[identity]} has it already"
+            yield Violation(rule, at, words, scope=path)
         seen.setdefault(identity, index)
 
 
@@ -173,7 +176,8 @@ def _string(of: JsonObject, value: str, path: Path) -> Iterator[Violation]:
 
 
 def _pattern(of: JsonObject, value: str, path: Path) -> Iterator[Violation]:
-    if "pattern" in of and re.search(of["pattern"], value) is None:
+    # A pattern's $ is RE2's, the very end; Python's would also stand before a last line feed.
+    if "pattern" in of and re.search(of["pattern"].replace("$", r"\Z"), value) is None:
         rule = of.get(schema.RULE, "schema-pattern")
         yield Violation(rule, path, _PATTERN_WORDS.get(rule, f"{value!r} should match '{of['pattern']}'"))
 

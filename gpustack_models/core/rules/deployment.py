@@ -79,7 +79,8 @@ ROWS: tuple[Row, ...] = (
                 (),
                 forms.SERVICE_NAME.cel("self.metadata.name"),
                 lambda value: forms.SERVICE_NAME.fits(text_at(value, "metadata", "name")),
-                f"metadata.name must be {forms.SERVICE_NAME.words}",
+                f"must be {forms.SERVICE_NAME.words}",
+                ("metadata", "name"),
             ),
         ),
     ),
@@ -88,7 +89,7 @@ ROWS: tuple[Row, ...] = (
         KIND,
         "spec",
         "`spec.model`, `spec.engine`, `spec.kvCache` and every member of a role but `replicas` never change.",
-        Where.CEL,
+        Where.BOTH,
         _SPEC,
         (
             frozen("spec.model", "name", f"spec.model.name is frozen: {_ELSE}"),

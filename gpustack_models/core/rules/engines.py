@@ -24,13 +24,8 @@ _ADDED = " This project's addition."
 
 def role_line(index: int, role: Role) -> RoleLine:
     """A role as the engines' check reads it."""
-    variables = tuple(Variable(each.name, each.value, _field_of(each.model_extra)) for each in role.env)
+    variables = tuple(Variable.of(each.to_object()) for each in role.env)
     return RoleLine(f"spec.roles[{index}]", role.port, role.extra_args, variables)
-
-
-def _field_of(extra: dict[str, object] | None) -> str:
-    field = paths.get(extra, ("valueFrom", "fieldRef", "fieldPath"))
-    return field if isinstance(field, str) else ""
 
 
 def _check(case: Case[ModelDeployment]) -> Iterator[Problem]:

@@ -57,7 +57,11 @@ def _changed(
     resource: type[Resource], new: JsonObject, old: JsonObject | None, shape: tuple[Violation, ...]
 ) -> tuple[Violation, ...]:
     keys = schema.list_keys(resource)
-    return tuple(each for each in shape if old is None or not _same(new, old, each.path, keys))
+    return tuple(each for each in shape if old is None or not _same(new, old, _scope(each), keys))
+
+
+def _scope(violation: Violation) -> paths.Path:
+    return violation.path if violation.scope is None else violation.scope
 
 
 def _applies(row: Row, request: Request) -> bool:

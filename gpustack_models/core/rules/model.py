@@ -138,7 +138,8 @@ class Row:
 class Violation:
     """One refusal of one object: the row, the field, the words, the next step.
 
-    `blocking` ones (a wrong type, a missing field) leave the other rules unjudged, as the API server does.
+    `blocking` ones (a wrong type, a missing field) leave rules that look there unjudged. `scope` is what an update must
+    have changed for it to be refused, when that is not the field alone.
     """
 
     rule: str
@@ -146,3 +147,4 @@ class Violation:
     message: str
     hint: str = ""
     blocking: bool = False
+    scope: Path | None = None
