@@ -16,6 +16,7 @@ from gpustack_models.store.handles import storing
 from gpustack_models.store.layout import digest_of, tree_name
 from gpustack_models.store.plan import Kind, Plan, Removal
 from gpustack_models.store.records import Asked, Failure, Pin, Reference, Use
+from gpustack_models.store.store import Store
 from gpustack_models.store.writer import Writer
 
 #: From a snapshot to what should go.
@@ -45,13 +46,13 @@ def collect(writer: Writer, decide: Decide) -> Plan:
     return execute(writer, plan, decide) if plan.removals else plan
 
 
-def check_removable(writer: Writer, digest: str) -> None:
+def check_removable(store: Store, digest: str) -> None:
     """Refuse a person's `rm` of what is referenced or pinned. Raises GsmError(Refused)."""
     with storing(f"what holds {digest} cannot be read"):
-        holders = [reference.target for reference in writer.ledger.all(Reference) if reference.digest == digest]
+        holders = [reference.target for reference in store.ledger.all(Reference) if reference.digest == digest]
         if holders:
             raise GsmError(Reason.REFUSED, f"{digest} is referenced by {len(holders)} mounts", hint="unmount it first")
-        if writer.ledger.get(Pin, digest):
+        if store.ledger.get(Pin, digest):
             raise GsmError(Reason.REFUSED, f"{digest} is pinned", hint=f"gsm node-store unpin {digest}")
 
 

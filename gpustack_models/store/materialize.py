@@ -147,13 +147,13 @@ class Materializer:
         except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that waits
             attempt.error = error
         finally:
+            self._tell(attempt)
             self._writer.end(attempt.digest)
             with self._changed:
                 self._shared.flights.release(attempt)
                 del self._attempts[attempt.digest]
                 attempt.done = True
                 self._changed.notify_all()
-        self._tell(attempt)
 
     def _failed(self, attempt: Attempt, error: GsmError) -> GsmError:
         if attempt.stop.is_set():

@@ -5,14 +5,17 @@ Refuses to remove anything when even all that may go would not make room.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
-from gpustack_models.core.manifest import FileDigest
+from gpustack_models.core.manifest import FileDigest, Manifest
 from gpustack_models.errors import GsmError, Reason
 from gpustack_models.store import capacity, collect
 from gpustack_models.store import plan as planning
 from gpustack_models.store.capacity import Room, Usage, Watermarks
 from gpustack_models.store.facts import Snapshot
+from gpustack_models.store.handles import storing
 from gpustack_models.store.plan import Plan
 from gpustack_models.store.underway import Attempt
 from gpustack_models.store.writer import Writer
@@ -44,6 +47,16 @@ def reserve(
     room = _fits(writer, watermarks, attempt, left, others)
     if room.missing:
         raise _too_little(attempt.digest, room, watermarks, done)
+
+
+def check_copies(writer: Writer, watermarks: Watermarks, folder: Path, manifest: Manifest, copy: bool) -> None:
+    """Make room for an import that cannot share its files. Raises GsmError(InsufficientCapacity) as `reserve` does."""
+    with storing(f"{folder} cannot be looked at"):
+        shared = folder.stat().st_dev == os.fstat(writer.root.partial.fd).st_dev
+        if shared and not copy:
+            return
+        left = {entry.digest: entry.size for entry in manifest.entries if writer.blobs.find(entry.digest) is None}
+    reserve(writer, watermarks, Attempt(manifest.digest, 0, 0.0, 0.0), left, lambda: ())
 
 
 def _fits(

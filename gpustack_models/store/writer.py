@@ -57,6 +57,7 @@ class Writer(Store):
         self._running: dict[str, Manifest | None] = {}
         self._uses: dict[str, Instant] = {}
         self._names = itertools.count()
+        self._abandoned = False
 
     @classmethod
     def attempt(cls, path: Path, identity: Identity, clock: Clock | None = None) -> Self | None:
@@ -88,8 +89,13 @@ class Writer(Store):
 
     def close(self) -> None:
         """Let the next writer in."""
-        self._lock.release()
-        super().close()
+        if not self._abandoned:
+            self._lock.release()
+            super().close()
+
+    def abandon(self) -> None:
+        """Threads are at work that did not end: keep the lock and the handles until this process is gone."""
+        self._abandoned = True
 
     def reference(self, reference: Reference) -> Tree:
         """Record a consumer of a published tree; durable when this returns, so mount after it.

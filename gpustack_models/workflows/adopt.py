@@ -11,7 +11,6 @@ from pathlib import Path
 
 from gpustack_models.core.manifest import Manifest
 from gpustack_models.core.refs import HubKind, HubRef
-from gpustack_models.errors import GsmError
 from gpustack_models.hubs import local
 from gpustack_models.store import importing, mending, reserving
 from gpustack_models.store.capacity import Watermarks
