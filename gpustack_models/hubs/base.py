@@ -6,14 +6,13 @@ Refuses what only one of them has.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import ClassVar
 from urllib.parse import quote
 
 from gpustack_models.core.location import Location
 from gpustack_models.core.refs import HubKind, HubRef
-from gpustack_models.errors import GsmError, NoAnswerError, Reason
+from gpustack_models.errors import GsmError, Reason
 from gpustack_models.hubs.answers import AnswerRow, refused, row_of
 from gpustack_models.hubs.http import Answer, HttpClient, Request
 from gpustack_models.hubs.protocol import TokenState
@@ -95,12 +94,3 @@ class BaseHub(ABC):
 def repository_path(repository: str) -> str:
     """A repository's name as segments of a URL's path, each percent-encoded."""
     return "/".join(quote(part, safe="") for part in repository.split("/"))
-
-
-@contextmanager
-def after_an_answer() -> Iterator[None]:
-    """Silence after an answer is a failure, not an absence: only a hub that never answered is anchored around."""
-    try:
-        yield
-    except NoAnswerError as error:
-        raise GsmError(error.reason, error.message, hint=error.hint) from error

@@ -6,6 +6,7 @@ Refuses to repeat a URL's query, a header or a proxy's password.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import httpcore
@@ -63,44 +64,46 @@ class Failure:
     transient: bool
 
 
-def failure_of(error: Exception, name: str, host: str, *, answered: bool, late: str = "") -> Failure:
+def failure_of(error: Exception, name: str, host: str, *, begun: bool, silent: bool, late: str = "") -> Failure:
     """What an exception of an exchange with `host` means for `name` (a reference).
 
-    `answered` tells whether the first line of an answer had come; `late`, when not empty, is the bound that had passed.
+    `begun` tells whether the answer had, `silent` whether the hub has not answered anything yet; `late`, when not
+    empty, is the bound that had passed.
     """
     shown = _innermost(error)
     row = next(row for row in FAILURES if isinstance(shown, row.exception))
+    what, hint = row.message.format(detail=_detail(error)), row.hint
     if late and isinstance(error, httpcore.TimeoutException):
         what, hint = f"no whole answer within {late}", ""
-    else:
-        what, hint = row.message.format(detail=_detail(error)), row.hint
-    message = f"{name}: {host} did not answer: {what}" if not answered else f"{name}: {host} broke off: {what}"
-    if answered:
-        return Failure(GsmError(Reason.SOURCE_UNAVAILABLE, message, hint=hint), row.transient)
-    return Failure(NoAnswerError(message, hint=hint), row.transient)
+    message = f"{name}: {host} {'broke off' if begun else 'did not answer'}: {what}"
+    if silent:
+        return Failure(NoAnswerError(message, hint=hint), row.transient)
+    return Failure(GsmError(Reason.SOURCE_UNAVAILABLE, message, hint=hint), row.transient)
 
 
 def _innermost(error: Exception) -> Exception:
     # httpcore wraps the handshake's error in a ConnectError, and that hides what the reader can do about it.
-    cause = error.__cause__
-    while isinstance(cause, Exception):
-        if isinstance(cause, ssl.SSLError):
-            return cause
-        cause = cause.__cause__
-    return error
+    return next((cause for cause in _causes(error) if isinstance(cause, ssl.SSLError)), error)
 
 
 def _detail(error: Exception) -> str:
     """The system's word for it, on one line; never an exception's own text where it could hold a URL."""
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return str(getattr(cause, "verify_message", "") or "it was not verified")
         if isinstance(cause, ssl.SSLError):
             return str(getattr(cause, "reason", "") or "no reason is given").replace("_", " ").lower()
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
-        cause = cause.__cause__
     if isinstance(error, httpcore.ProxyError):
         return "".join(character for character in str(error)[:80] if character.isprintable())
     return "it was closed"
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    # httpcore keeps what it wraps as its argument; its pool cuts the chain of causes off.
+    while True:
+        yield error
+        if not error.args or not isinstance(error.args[0], Exception):
+            return
+        error = error.args[0]

@@ -61,8 +61,10 @@ class Answer:
 
 
 class HttpClient:
-    """One client, from any thread. Its deadline runs from its making; close it, or use it in a `with`.
+    """One client, from any thread, for one pass over one hub or several; close it, or use it in a `with`.
 
+    Its deadline runs from its making, and so does what it knows of a hub's silence: NoAnswerError means that a hub has
+    not answered this client at all.
     `on_wait` is told the seconds and the cause of every pause between two attempts.
     """
 
@@ -76,6 +78,7 @@ class HttpClient:
         self._pace = pace or Pace()
         self._on_wait = on_wait
         self._transport = Transport(self.options, self._pace.monotonic)
+        self._answered: set[str] = set()
         deadline = self.options.deadline
         self._deadline = None if deadline is None else self._pace.monotonic() + deadline
 
@@ -83,8 +86,8 @@ class HttpClient:
         """Ask until there is an answer that is worth handing back.
 
         429 and 5xx answers and broken connections are asked again, as often as the options say. Raises NoAnswerError
-        when nothing answered, GsmError: SourceUnavailable (an answer broke off, a redirect that may not be followed),
-        ManifestTooLarge (a body beyond its bound).
+        (the hub has not answered this client yet), GsmError: SourceUnavailable (an answer broke off, a redirect that
+        may not be followed), ManifestTooLarge (a body beyond its bound).
         """
         for attempt in count():
             outcome = self._exchange(request)
@@ -142,27 +145,38 @@ class HttpClient:
             target = answer.headers.get("location")
             if target is None:
                 return answer
-            hop = follow(url, target, location.endpoint)
+            try:
+                hop = follow(url, target, location.endpoint)
+            except GsmError as error:
+                raise GsmError(error.reason, f"{request.name}: {error.message}") from error
             url, trusted = hop.url, trusted and hop.send_token
         raise GsmError(Reason.SOURCE_UNAVAILABLE, f"{request.name}: {_host(url)} redirects more than {_MAX_HOPS} times")
+
+    def _too_late(self, request: Request) -> GsmError:
+        message = f"{request.name}: no answer within the {self.options.deadline:g} s that were given"
+        hint = "give it more time with --timeout"
+        if request.location.endpoint in self._answered:
+            return GsmError(Reason.SOURCE_UNAVAILABLE, message, hint=hint)
+        return NoAnswerError(message, hint=hint)
 
     def _once(self, request: Request, url: str, own: Mapping[str, str]) -> Answer | Failure:
         left = self._left()
         if left is not None and left <= 0:
-            message = f"{request.name}: no answer within the {self.options.deadline:g} s that were given"
-            return Failure(NoAnswerError(message, hint="give it more time with --timeout"), transient=False)
+            return Failure(self._too_late(request), transient=False)
         bound = self.options.answer_timeout if left is None else min(left, self.options.answer_timeout)
         until = self._pace.monotonic() + bound
         headers = {"user-agent": USER_AGENT, "accept": "*/*", "accept-encoding": "gzip", "host": _authority(url)}
         headers |= {name.lower(): value for name, value in own.items()}
-        answered = False
+        begun = False
         try:
             with self._transport.stream(request.method, url, list(headers.items()), until) as response:
-                answered = True
+                begun = True
+                self._answered.add(request.location.endpoint)
                 return _read(request, url, response)
         except EXCHANGE_ERRORS as error:
             late = f"{bound:.3g} s" if self._pace.monotonic() >= until - _CLOCK_GRAIN else ""
-            return failure_of(error, request.name, _host(url), answered=answered, late=late)
+            silent = request.location.endpoint not in self._answered
+            return failure_of(error, request.name, _host(url), begun=begun, silent=silent, late=late)
 
 
 def _read(request: Request, url: str, response: httpcore.Response) -> Answer:

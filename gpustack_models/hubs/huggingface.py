@@ -6,7 +6,6 @@ Refuses Kubernetes, and a listing that hides anything: one masked digest, unknow
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from urllib.parse import quote, urljoin
 
@@ -24,7 +23,7 @@ from gpustack_models.hubs.answers import (
     first_file,
     unreadable,
 )
-from gpustack_models.hubs.base import BaseHub, after_an_answer, repository_path
+from gpustack_models.hubs.base import BaseHub, repository_path
 from gpustack_models.hubs.http import Answer, Request
 from gpustack_models.hubs.links import next_link
 from gpustack_models.hubs.protocol import ListingProgress, TokenState
@@ -113,8 +112,7 @@ class HuggingFace(BaseHub):
         while True:
             if location.url in asked or len(asked) >= MAX_PAGES:
                 raise unreadable(name, "its pages never end")
-            with after_an_answer() if asked else nullcontext():
-                answer = self._asked(Request(name, location), repository)
+            answer = self._asked(Request(name, location), repository)
             asked.add(location.url)
             entries, count = entries_of(answer.body, name)
             listed += count
@@ -129,10 +127,12 @@ class HuggingFace(BaseHub):
     def _next(self, answer: Answer, name: str) -> str | None:
         try:
             link = next_link(answer.headers.get("link", ""))
+            # Against the endpoint, not the page: a page that was redirected elsewhere is no reason to stay there.
+            return None if link is None else next_page(self.endpoint, urljoin(answer.url, link))
         except ValueError as error:
             raise unreadable(name, f"of its Link header, {error}") from error
-        # Against the endpoint, not the page: a page that was redirected elsewhere is no reason to stay there.
-        return None if link is None else next_page(self.endpoint, urljoin(answer.url, link))
+        except GsmError as error:
+            raise GsmError(error.reason, f"{name}: {error.message}") from error
 
     def _asked(self, request: Request, repository: str) -> Answer:
         answer = self._http.send(request)

@@ -24,7 +24,7 @@ from gpustack_models.hubs.answers import (
     first_file,
     unreadable,
 )
-from gpustack_models.hubs.base import BaseHub, after_an_answer, repository_path
+from gpustack_models.hubs.base import BaseHub, repository_path
 from gpustack_models.hubs.gitrefs import commit_named, refs_of
 from gpustack_models.hubs.http import USER_AGENT, Answer, Request
 from gpustack_models.hubs.modelscope_walk import RepoFile, files_of, walk
@@ -46,6 +46,8 @@ ANSWERS: tuple[AnswerRow, ...] = (
     AnswerRow("server-error", Reason.SOURCE_UNAVAILABLE, "the hub answered with an error ({status})", SERVER_ERRORS),
     AnswerRow("unexpected", Reason.SOURCE_UNAVAILABLE, "the hub answered {status}, which its interface does not know"),
 )
+#: The table's row that is no refusal: an answer of 200 with no commit for the ref.
+NO_COMMIT = AnswerRow("no-commit", Reason.REVISION_NOT_FOUND, "has no such revision", {200})
 #: What the answer to a token's probe says of it; any other status says nothing.
 TOKEN_STATES = {200: TokenState.ACCEPTED, 401: TokenState.REJECTED, 403: TokenState.REJECTED}
 
@@ -91,8 +93,10 @@ class ModelScope(BaseHub):
         name = self._name(repository, revision)
         location = self._api(repository, "commits", {"Ref": revision, "PageSize": "1"})
         commit = commit_of(self._data(Request(name, location), repository), name)
-        with after_an_answer():
-            answer = self._http.send(Request(name, self._git(repository)))
+        if commit is None:
+            hint = self._hint(NO_COMMIT, repository)
+            raise GsmError(NO_COMMIT.reason, f"{name}: {NO_COMMIT.says}", hint=hint)
+        answer = self._http.send(Request(name, self._git(repository)))
         if answer.status != 200:
             raise self._refusal(name, answer, repository, *status_of(answer, envelope_of(answer)))
         check_agreement(answer.body, name, revision, commit)
@@ -132,8 +136,7 @@ class ModelScope(BaseHub):
         # In the middle of a walk the hub has shown that it grants access: a 403 is then one of its spurious ones.
         for attempt in count():
             try:
-                with after_an_answer():
-                    return self._data(request, repository, walking=True)
+                return self._data(request, repository, walking=True)
             except _ForbiddenError as error:
                 if not self._http.rest(attempt, error.message):
                     raise GsmError(error.reason, error.message, hint=error.hint) from error
@@ -183,14 +186,14 @@ def status_of(answer: Answer, envelope: Envelope | None) -> tuple[int, int | Non
     return (code if code is not None and 100 <= code < 600 else answer.status), code
 
 
-def commit_of(data: msgspec.Raw, name: str) -> str:
-    """The commit in the data of a commits answer.
+def commit_of(data: msgspec.Raw, name: str) -> str | None:
+    """The commit in the data of a commits answer, or None: the ref is not there (200 with `Commit: null`).
 
-    Raises GsmError: RevisionNotFound when there is none, SourceUnavailable for anything but 40 lowercase hex.
+    Raises GsmError(SourceUnavailable) for anything but 40 lowercase hex.
     """
     commits = decoded(_COMMITS, data, name, "a list of commits").commit
     if not commits:
-        raise GsmError(Reason.REVISION_NOT_FOUND, f"{name}: has no such revision")
+        return None
     commit = commits[0].id
     if not is_commit(commit):
         raise unreadable(name, f"its commit is {commit!r:.100}, not 40 hexadecimal digits")

@@ -165,7 +165,7 @@ class _Backend(httpcore.NetworkBackend):
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except OSError as error:
-            raise httpcore.ConnectError(str(error)) from error
+            raise httpcore.ConnectError(error) from error
         failure: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
         for address in dict.fromkeys(str(each[4][0]) for each in found):
             try:

@@ -16,6 +16,7 @@ from gpustack_models.hubs.http import Answer, HttpClient
 from gpustack_models.hubs.modelscope import (
     ANSWERS,
     NO_ACCESS,
+    NO_COMMIT,
     NO_FILE_TREE,
     NOT_FOUND,
     ModelScope,
@@ -79,9 +80,13 @@ def test_a_commits_answer_names_its_first_commit() -> None:
     assert commit_of(msgspec.Raw(json.dumps({"Commit": [{"Id": COMMIT, "Title": "x"}]}).encode()), NAME) == COMMIT
 
 
+@pytest.mark.parametrize("data", [b'{"Commit": null, "TotalCount": 0}', b'{"Commit": []}'])
+def test_no_commit_for_the_ref(data: bytes) -> None:
+    assert commit_of(msgspec.Raw(data), NAME) is None
+    assert (NO_COMMIT.id, NO_COMMIT.reason) == ("no-commit", Reason.REVISION_NOT_FOUND)
+
+
 COMMITS = {
-    "no commit for the ref": (b'{"Commit": null, "TotalCount": 0}', Reason.REVISION_NOT_FOUND),
-    "an empty list": (b'{"Commit": []}', Reason.REVISION_NOT_FOUND),
     "no list": (b"{}", Reason.SOURCE_UNAVAILABLE),
     "no data": (b"null", Reason.SOURCE_UNAVAILABLE),
     "a branch's name": (b'{"Commit": [{"Id": "master"}]}', Reason.SOURCE_UNAVAILABLE),
