@@ -5,9 +5,11 @@ Refuses clocks and randomness: both come in.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpustack_models.errors import GsmError, Reason
+from gpustack_models.store.sources import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +79,24 @@ class Budget:
         self.last_error = self.spent = error
 
 
-#: When every source is given up, the reason that tells most about what may help, first.
+#: When every hub is given up, the reason that tells most about what may help, first.
 _TELLING = (Reason.INVALID_REQUEST, Reason.INTEGRITY_MISMATCH, Reason.SOURCE_UNAVAILABLE, Reason.ACCESS_DENIED)
 
 
-def verdict(path: str, failures: list[tuple[str, GsmError]]) -> GsmError:
-    """The error of a file that no source is left for: `failures` are each source's name and last error."""
+def verdict(path: str, failures: Sequence[tuple[str, Origin, GsmError]]) -> GsmError:
+    """The error of a file that no source is left for: `failures` are each source's name, kind and last error.
+
+    The reason is a hub's; peers that fail, refuse or give wrong bytes are only not there.
+    """
     if not failures:
         return GsmError(Reason.SOURCE_UNAVAILABLE, f"{path}: there is no source to fetch it from")
-    telling = min((error for _, error in failures), key=lambda error: _rank(error.reason))
-    waits = [error.retry_after for _, error in failures if error.retry_after is not None]
+    hubs = [error for _, origin, error in failures if origin is Origin.HUB]
+    telling = min(hubs, key=lambda error: _rank(error.reason), default=None)
+    waits = [error.retry_after for _, _, error in failures if error.retry_after is not None]
     return GsmError(
-        telling.reason,
-        f"{path}: " + "; ".join(f"{name}: {error.message}" for name, error in failures),
-        hint=telling.hint,
+        telling.reason if telling else Reason.SOURCE_UNAVAILABLE,
+        f"{path}: " + "; ".join(f"{name}: {error.message}" for name, _, error in failures),
+        hint=telling.hint if telling else "",
         retry_after=max(waits, default=None),
     )
 

@@ -62,7 +62,7 @@ class Supply:
         for supplier in self.suppliers:
             if supplier.budget.spent is None and supplier.index not in todo.refused:
                 return supplier
-        failures = [(one.name, one.budget.last_error) for one in self.suppliers if one.budget.last_error]
+        failures = [(one.name, one.origin, one.budget.last_error) for one in self.suppliers if one.budget.last_error]
         raise verdict(todo.want.path, failures)
 
     def wait(self, supplier: Supplier, todo: Todo, now: float) -> float:
