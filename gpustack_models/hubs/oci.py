@@ -33,6 +33,8 @@ _TAG = re.compile(r"\w[\w.-]{0,127}", re.ASCII)
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _PLACEHOLDER = "sha256:" + "0" * 64
 _DOCKER_HUB = "docker.io"
+#: What `docker login` calls it.
+_DOCKER_HUB_LOGIN = "https://index.docker.io/v1/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,43 +106,55 @@ def _fetch(name: ImageName, environment: Mapping[str, str], timeout: float) -> t
     try:
         import oras.provider
         import requests
+        import urllib3
     except ImportError as error:
         raise missing_extra("oci", f"looking up {name}") from error
     logging.getLogger("oras.logger").setLevel(logging.CRITICAL)  # it speaks of its own tries on stderr
     try:
-        response = _ask(oras.provider.Registry, name, environment, timeout)
-        with closing(response):
-            body = response.raw.read(MAX_MANIFEST + 1, decode_content=True)
-    except (requests.RequestException, OSError) as error:
+        answer = _ask(oras.provider.Registry, name, environment, timeout)
+    except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
         why = "did not answer in time" if isinstance(error, requests.Timeout) else f"cannot be asked ({_short(error)})"
         raise GsmError(Reason.SOURCE_UNAVAILABLE, f"{name}: the registry {why}") from error
-    if response.status_code != 200:
-        raise _refusal(name, response.status_code, body)
-    if len(body) > MAX_MANIFEST:
+    if answer.status != 200:
+        raise _refusal(name, answer.status, answer.body)
+    if len(answer.body) > MAX_MANIFEST:
         raise GsmError(Reason.MANIFEST_TOO_LARGE, f"{name}: its manifest is larger than {MAX_MANIFEST} bytes")
-    return body, response.headers.get("Docker-Content-Digest", "")
+    return answer.body, answer.headers.get("Docker-Content-Digest", "")
 
 
-def _ask(registry_class: Any, name: ImageName, environment: Mapping[str, str], timeout: float) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def _ask(registry_class: Any, name: ImageName, environment: Mapping[str, str], timeout: float) -> _Answer:
     # Without credentials first: only the registry's challenge tells which kind it takes.
     url, insecure = _url(name)
     headers = {"Accept": ", ".join(MEDIA_TYPES)}
     registry = _bounded(registry_class(insecure=insecure), timeout)
-    response = registry.session.get(url, headers=headers, stream=True)
-    if response.status_code != 401:
-        return response
-    response.close()
-    scheme = response.headers.get("Www-Authenticate", "").partition(" ")[0].lower()
-    backend = "basic" if scheme == "basic" else "token"
-    registry = _bounded(registry_class(insecure=insecure, auth_backend=backend), timeout)
-    registry.auth.load_configs(
-        registry.get_container(f"{name.registry}/{name.repository}"), _docker_configs(environment)
-    )
+    answer = _read(registry.session.get(url, headers=headers, stream=True))
+    if answer.status != 401:
+        return answer
+    basic = answer.headers.get("Www-Authenticate", "").lower().startswith("basic ")
+    registry = _bounded(registry_class(insecure=insecure, auth_backend="basic" if basic else "token"), timeout)
+    container = registry.get_container(f"{name.registry}/{name.repository}")
+    if name.registry == _DOCKER_HUB:
+        container.registry = _DOCKER_HUB_LOGIN
+    registry.auth.load_configs(container, _docker_configs(environment))
+    if basic and not hasattr(registry.auth, "_basic_auth"):
+        return answer
     try:
         # The undecorated method: oras would try again for two minutes before it gave up.
-        return registry_class.do_request.__wrapped__(registry, url, "GET", headers=dict(headers), stream=True)
+        return _read(registry_class.do_request.__wrapped__(registry, url, "GET", headers=dict(headers), stream=True))
     except ValueError:  # "Cannot respond to request for authentication."
-        return response
+        return answer
+
+
+def _read(response: Any) -> _Answer:
+    with closing(response):
+        return _Answer(response.status_code, response.headers, response.raw.read(MAX_MANIFEST + 1, decode_content=True))
 
 
 def _url(name: ImageName) -> tuple[str, bool]:
