@@ -77,6 +77,8 @@ class HubApp:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         segments, query = split_target(scope["raw_path"], scope["query_string"])
         host, port = scope["server"]
+        # A proxy in front may have ended TLS; the links in an answer must lead back through it.
+        scheme = "https" if headers.get("x-forwarded-proto") == "https" else "http"
         return Ask(
             method=scope["method"],
             segments=segments,
@@ -84,7 +86,7 @@ class HubApp:
             headers=headers,
             caller=self.tokens.caller(_token_of(headers)),
             origin=self.origins[port],
-            base=f"http://{headers.get('host') or f'{host}:{port}'}",
+            base=f"{scheme}://{headers.get('host') or f'{host}:{port}'}",
         )
 
     def _answer(self, ask: Ask, body: bytes | None, met: Met) -> tuple[Answer, io.BufferedReader | None]:

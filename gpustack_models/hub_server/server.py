@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _SEND_BUFFER = 4 << 20
 _KEEP_ALIVE_SECONDS = 75
 _BACKLOG = 1024
+_LAST_PORT = 65535
 #: Answers are made in threads, since one may have to wait for files to be hashed.
 _ANSWERS = 32
 
@@ -255,6 +256,8 @@ def _listen(host: str, ports: Sequence[int]) -> list[socket.socket]:
     sockets: list[socket.socket] = []
     try:
         for port in ports:
+            if not 0 <= port <= _LAST_PORT:
+                raise OSError(errno.EINVAL, f"a port is a number up to {_LAST_PORT}")
             family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             bound = socket.socket(family, kind, protocol)
             sockets.append(bound)
@@ -274,8 +277,11 @@ def _not_bound(error: OSError, host: str, port: int) -> GsmError:
         return GsmError(
             Reason.INVALID_INPUT, f"port {port} of {host} is in use", hint="choose another, or 0 for a free one"
         )
-    why = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
-    return GsmError(Reason.INVALID_INPUT, f"cannot listen on {host} port {port}: {why}")
+    return GsmError(
+        Reason.INVALID_INPUT,
+        f"cannot listen on {host} port {port}: {error.strerror or error}",
+        hint="give an address of this machine: 127.0.0.1 for itself alone, 0.0.0.0 for others too",
+    )
 
 
 def _check_folder(folder: Path) -> None:

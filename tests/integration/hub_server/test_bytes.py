@@ -165,3 +165,11 @@ def test_many_clients_at_once_get_their_own_bytes(publish: Publish, local_hub: H
     assert sorted(request.sent for request in hub.requests if request.origin == "cdn") == sorted(
         len(content) for content in contents.values()
     )
+
+
+def test_behind_a_proxy_that_ended_tls_the_pages_lead_back_to_it(publish: Publish, local_hub: HubFactory) -> None:
+    publish("org/long", {f"{number}.json": "{}" for number in range(3)})
+    url = f"{local_hub(page_size=2).url}/api/models/org/long/tree/main"
+    forwarded = HTTP.get(url, headers={"X-Forwarded-Proto": "https", "Host": "models.internal"})
+    assert forwarded.headers["Link"].startswith("<https://models.internal/api/models/org/long/tree/main?")
+    assert HTTP.get(url).headers["Link"].startswith(f"<{url}?")

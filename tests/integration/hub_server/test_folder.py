@@ -230,6 +230,29 @@ def test_a_folder_that_is_missing_or_a_port_that_is_taken(repositories: Path, lo
 
 
 @pytest.mark.parametrize(
+    ("host", "port", "said"),
+    [
+        ("127.0.0.1", 65536, "a port is a number up to 65535"),
+        ("192.0.2.1", 0, "Cannot assign requested address"),
+        ("host.invalid", 0, "cannot listen on host.invalid"),
+    ],
+)
+def test_an_address_that_cannot_be_listened_on(host: str, port: int, said: str, repositories: Path) -> None:
+    with pytest.raises(GsmError, match=said) as caught, LocalHub(ServeOptions(repositories, host=host, port=port)):
+        pass
+    assert (caught.value.reason, bool(caught.value.hint)) == (Reason.INVALID_INPUT, True)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0", "localhost", "127.0.0.3"])
+def test_any_address_of_this_machine(host: str, publish: Publish, repositories: Path) -> None:
+    publish("org/model", {"weights.bin": "weights"})
+    with LocalHub(ServeOptions(repositories, host=host)) as hub:
+        answer = HTTP.get(f"{hub.url}/org/model/resolve/main/weights.bin", follow_redirects=True)
+        assert answer.text == "weights"
+        assert [request.origin for request in hub.requests] == ["hub", "cdn"]
+
+
+@pytest.mark.parametrize(
     ("text", "reason", "said"),
     [
         (None, Reason.NOT_FOUND, "does not exist"),
