@@ -21,7 +21,16 @@ from gpustack_models.hub_server.protocol import CONNECTION, Receive, Scope, Send
 from gpustack_models.hub_server.record import Open, Record, redacted
 from gpustack_models.hub_server.sending import Line, transmit
 from gpustack_models.hub_server.settings import Tokens
-from gpustack_models.hub_server.wire import Answer, Ask, FilePart, Origin, json_answer, split_target, text_answer
+from gpustack_models.hub_server.wire import (
+    Answer,
+    Ask,
+    FilePart,
+    Origin,
+    header_text,
+    json_answer,
+    split_target,
+    text_answer,
+)
 
 #: A face of the hub: the answer to a request, or None when the request is not one of its own.
 Face = Callable[[Ask], Answer | None]
@@ -136,7 +145,7 @@ def _refusal(error: GsmError) -> Answer:
     status = _STATUS_OF.get(error.reason, 500)
     text = f"{error.message} ({error.hint})" if error.hint else error.message
     log.warning("%s", text)
-    headers = {"X-Error-Message": text.encode("ascii", "backslashreplace").decode()}
+    headers = {"X-Error-Message": header_text(text)}
     if error.retry_after is not None:
         headers["Retry-After"] = f"{error.retry_after:.0f}"
     return json_answer({"error": text}, status, headers)

@@ -10,10 +10,10 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpustack_models.errors import GsmError, Reason
@@ -21,6 +21,7 @@ from gpustack_models.hub_server.commits import HashCache, build, needs
 from gpustack_models.hub_server.repository import Repository, Settings
 from gpustack_models.hub_server.scan import Found, walk
 from gpustack_models.hub_server.settings import SETTINGS_FILE, RepositorySettings, read_settings
+from gpustack_models.hub_server.wire import FileKey
 
 #: Called while files are hashed: the repository's name, the bytes hashed so far, the bytes there are.
 Progress = Callable[[str, int, int], None]
@@ -29,6 +30,9 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,95}")
 #: How old a look at the disk may be, in seconds, and as a multiple of what the look itself cost.
 _FRESH_SECONDS = 1.0
 _FRESH_FACTOR = 20
+#: A file's time moves in steps of some milliseconds: one written this shortly before the look is hashed again at the
+#: next, since a second write in the same step would show in nothing else.
+_SETTLED_NS = 100_000_000
 
 log = logging.getLogger("gpustack_models.hub_server")
 
@@ -40,11 +44,16 @@ class _Look:
     settings: RepositorySettings
     folders: Mapping[str, Found]
 
+    def files(self) -> Iterator[FileKey]:
+        """Every file."""
+        return (key for found in self.folders.values() for key in found.files.values())
+
 
 @dataclass(frozen=True)
 class _Loaded:
     look: _Look
     repository: Repository
+    unsettled: frozenset[FileKey]
     fresh_until: float
 
 
@@ -58,14 +67,17 @@ class Catalog:
         patience: float,
         progress: Progress | None = None,
         clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], int] = time.time_ns,
     ) -> None:
         self.folder = folder
         self.patience = patience
         self._clock = clock
+        self._wall_clock = wall_clock
         self._progress = progress
         self._hashes = HashCache()
         self._loaded: dict[str, _Loaded] = {}
-        self._running: dict[str, Future[Repository]] = {}
+        self._running: dict[str, tuple[int, Future[Repository]]] = {}
+        self._generation = 0
         self._hashed: dict[str, tuple[int, int]] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -95,55 +107,71 @@ class Catalog:
         Raises GsmError: NotFound; SourceUnavailable with `retry_after` while its files are still being hashed;
         InvalidInput or StorageFailed when it cannot be read.
         """
-        with self._lock:
-            loaded = self._loaded.get(name)
-            if loaded and self._clock() < loaded.fresh_until:
-                return loaded.repository
-            future = self._running.get(name)
-            if future is None:
-                future = self._running[name] = self._pool.submit(self._load, name)
-        try:
-            return future.result(self.patience)
-        except StillRunning:
-            done, total = self._hashed.get(name, (0, 0))
-            raise GsmError(
-                Reason.SOURCE_UNAVAILABLE,
-                f"{name} is being hashed: {done * 100 // max(total, 1)} % of {total} bytes",
-                hint="ask again; the local hub hashes a file once",
-                retry_after=2,
-            ) from None
+        asked = self._generation
+        while True:
+            with self._lock:
+                loaded = self._loaded.get(name)
+                if loaded and self._clock() < loaded.fresh_until:
+                    return loaded.repository
+                begun, future = self._begin(name)
+            try:
+                repository = future.result(self.patience)
+            except StillRunning:
+                raise self._busy(name) from None
+            # A look that began before a change was announced may have missed it.
+            if begun >= asked:
+                return repository
+
+    def _begin(self, name: str) -> tuple[int, Future[Repository]]:
+        if name not in self._running:
+            self._running[name] = (self._generation, self._pool.submit(self._load, name, self._generation))
+        return self._running[name]
+
+    def _busy(self, name: str) -> GsmError:
+        done, total = self._hashed.get(name, (0, 0))
+        return GsmError(
+            Reason.SOURCE_UNAVAILABLE,
+            f"{name} is being hashed: {done * 100 // max(total, 1)} % of {total} bytes",
+            hint="ask again; the local hub hashes a file once",
+            retry_after=2,
+        )
 
     def warm(self) -> None:
         """Begin to hash every repository, in the background."""
         for name in self.names():
             with self._lock:
-                if name not in self._running and name not in self._loaded:
-                    self._running[name] = self._pool.submit(self._load, name)
+                if name not in self._loaded:
+                    self._begin(name)
 
     def rescan(self) -> None:
         """Look at the disk again at the next request, however young the last look is."""
         with self._lock:
-            self._loaded = {name: _Loaded(old.look, old.repository, 0) for name, old in self._loaded.items()}
+            self._generation += 1
+            self._loaded = {name: replace(loaded, fresh_until=0) for name, loaded in self._loaded.items()}
 
     def close(self) -> None:
         """End what is still being hashed."""
         self._stop.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _load(self, name: str) -> Repository:
+    def _load(self, name: str, generation: int) -> Repository:
         try:
             folder = self._folder_of(name)
             if folder is None:
                 raise GsmError(Reason.NOT_FOUND, f"repository {name} does not exist")
-            begun = self._clock()
+            begun, moment = self._clock(), self._wall_clock()
             look = _look_at(folder)
             now = self._clock()
             fresh_until = now + max(_FRESH_SECONDS, _FRESH_FACTOR * (now - begun))
             loaded = self._loaded.get(name)
-            known = loaded is not None and loaded.look == look
+            if loaded:
+                self._hashes.forget(loaded.unsettled)
+            known = loaded is not None and loaded.look == look and not loaded.unsettled
             repository = loaded.repository if loaded and known else self._build(name, look)
+            unsettled = frozenset(key for key in look.files() if abs(key.mtime_ns - moment) < _SETTLED_NS)
             with self._lock:
-                self._loaded[name] = _Loaded(look, repository, fresh_until)
+                current = generation == self._generation
+                self._loaded[name] = _Loaded(look, repository, unsettled, fresh_until if current else 0)
             return repository
         finally:
             with self._lock:

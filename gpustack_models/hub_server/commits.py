@@ -6,7 +6,7 @@ Refuses to guess a time or an author: the same files are the same commit on any 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +71,12 @@ class HashCache:
                 raise GsmError(Reason.STORAGE_FAILED, f"{key.path} changed while it was read")
             with self._lock:
                 self._known[key] = _Hashes(*(digest.hex for digest in hashed.digests))
+
+    def forget(self, keys: Iterable[FileKey]) -> None:
+        """Hash these again when they are needed next."""
+        with self._lock:
+            for key in keys:
+                self._known.pop(key, None)
 
     def __getitem__(self, key: FileKey) -> _Hashes:
         with self._lock:

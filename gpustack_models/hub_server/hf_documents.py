@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gpustack_models.hub_server.repository import HUGGING_FACE_BRANCH, Access, Commit, File, Repository, Settings
-from gpustack_models.hub_server.wire import Answer, Ask, TokenState, json_answer
+from gpustack_models.hub_server.wire import Answer, Ask, TokenState, header_text, json_answer
 
 #: What a gated repository shows in place of an LFS file's SHA-256 to whoever has no grant.
 MASK = "*" * 64
@@ -120,9 +120,8 @@ def no_entry(message: str) -> Answer:
 
 
 def _error(status: int, message: str, code: str = "") -> Answer:
-    # A header carries no more than ASCII.
-    headers = {"X-Error-Message": message.encode("ascii", "backslashreplace").decode()}
-    return json_answer({"error": message}, status, {**({"X-Error-Code": code} if code else {}), **headers})
+    coded = {"X-Error-Code": code} if code else {}
+    return json_answer({"error": message}, status, {**coded, "X-Error-Message": header_text(message)})
 
 
 def _blob(file: File, masked: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from ruamel.yaml import YAML
@@ -57,8 +57,12 @@ class RepositorySettings(_Model):
         return (value,) if isinstance(value, str) else value
 
 
+#: What a header can carry as a token, so that a file cannot promise what no client could send.
+_Token = Annotated[str, Field(pattern=r"^[!-~]{1,512}$")]
+
+
 class _TokensFile(_Model):
-    tokens: dict[str, str | list[str]]
+    tokens: dict[Annotated[str, Field(min_length=1)], _Token | list[_Token]]
 
 
 class Tokens:

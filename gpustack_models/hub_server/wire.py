@@ -103,6 +103,12 @@ class Answer:
         return replace(self, headers={**self.headers, **named})
 
 
+def header_text(text: str) -> str:
+    """Any text as a header can carry it: visible ASCII, the rest escaped."""
+    escaped = text.encode("ascii", "backslashreplace").decode()
+    return re.sub(r"[\x00-\x1f\x7f]", lambda match: f"\\x{ord(match[0]):02x}", escaped)
+
+
 def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
     """A JSON body."""
     body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")

@@ -11,6 +11,7 @@ import pytest
 
 from gpustack_models.errors import GsmError, Reason
 from gpustack_models.hub_server import LocalHub, ServeOptions
+from gpustack_models.hub_server.catalog import Catalog
 from tests.integration.conftest import HubFactory, Publish, write_tree
 from tests.integration.hub_server.clients import HTTP
 from tests.integration.hub_server.shapes import VERSIONED, VERSIONS
@@ -98,6 +99,24 @@ def test_no_path_leads_out(target: str, publish: Publish, local_hub: HubFactory,
     assert b"hidden words" not in answer
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "api/models/org/model/revision/a%0D%0AX-Injected:%201",
+        "api/models/org/model/revision/caf%C3%A9%00",
+        "api/models/org/model/tree/main/a%0Ab",
+        "org/model/resolve/%0D%0A/x",
+        "api/v1/models/org/model/repo?FilePath=a%0D%0AX-Injected:%201",
+        "api/v1/models/org%0D%0A/model/repo/files",
+    ],
+)
+def test_nothing_asked_becomes_a_header(path: str, publish: Publish, local_hub: HubFactory) -> None:
+    publish("org/model", {"config.json": "{}"})
+    answer = HTTP.get(f"{local_hub().url}/{path}")
+    assert answer.status_code == 404
+    assert "X-Injected" not in answer.headers
+
+
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
 def test_it_is_read_only(method: str, publish: Publish, local_hub: HubFactory) -> None:
     publish("org/model", {"config.json": "{}"})
@@ -114,6 +133,30 @@ def test_a_commit_is_its_content_and_nothing_else(publish: Publish, local_hub: H
     os.utime(first / "config.json", (1, 1))
     hub.rescan()
     assert commit(hub) == commit(hub, "other/name")
+
+
+def test_a_second_write_in_one_tick_of_the_disks_clock_is_seen(publish: Publish, repositories: Path) -> None:
+    folder = publish("org/model", {"config.json": "-"})
+    moment = time.time_ns()
+    catalog = Catalog(repositories, patience=60, wall_clock=lambda: moment)
+    seen = set()
+    for number in range(5):
+        # Same size, same inode, same time: only the content is another.
+        (folder / "config.json").write_text(str(number))
+        os.utime(folder / "config.json", ns=(moment, moment))
+        catalog.rescan()
+        seen.add(catalog.repository("org/model").branches["main"])
+    catalog.close()
+    assert len(seen) == 5
+
+
+def test_an_announced_change_is_seen_at_once(publish: Publish, local_hub: HubFactory) -> None:
+    folder = publish("org/model", {"config.json": "{}"})
+    hub = local_hub()
+    before = commit(hub)
+    (folder / "config.json").write_text("{ }")
+    hub.rescan()
+    assert commit(hub) != before
 
 
 def test_a_change_on_disk_is_another_commit(publish: Publish, local_hub: HubFactory) -> None:
@@ -234,7 +277,6 @@ def test_a_folder_that_is_missing_or_a_port_that_is_taken(repositories: Path, lo
     [
         ("127.0.0.1", 65536, "a port is a number up to 65535"),
         ("192.0.2.1", 0, "Cannot assign requested address"),
-        ("host.invalid", 0, "cannot listen on host.invalid"),
     ],
 )
 def test_an_address_that_cannot_be_listened_on(host: str, port: int, said: str, repositories: Path) -> None:
@@ -243,7 +285,7 @@ def test_an_address_that_cannot_be_listened_on(host: str, port: int, said: str, 
     assert (caught.value.reason, bool(caught.value.hint)) == (Reason.INVALID_INPUT, True)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0", "localhost", "127.0.0.3"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "localhost", "127.0.0.3"])
 def test_any_address_of_this_machine(host: str, publish: Publish, repositories: Path) -> None:
     publish("org/model", {"weights.bin": "weights"})
     with LocalHub(ServeOptions(repositories, host=host)) as hub:
@@ -258,10 +300,12 @@ def test_any_address_of_this_machine(host: str, publish: Publish, repositories: 
         (None, Reason.NOT_FOUND, "does not exist"),
         ("[", Reason.INVALID_INPUT, "is not YAML"),
         ("alice: hf_planted", Reason.INVALID_INPUT, "is not understood at alice, tokens"),
+        ("tokens: {alice: 'hf_planted two'}", Reason.INVALID_INPUT, "is not understood at tokens"),
+        ('tokens: {alice: "hf_planted\\n"}', Reason.INVALID_INPUT, "is not understood at tokens"),
         ("tokens: {alice: 5}", Reason.INVALID_INPUT, "is not understood at tokens"),
         ("tokens: hf_planted", Reason.INVALID_INPUT, "is not understood at tokens"),
     ],
-    ids=["missing", "not yaml", "another shape", "a number", "no users"],
+    ids=["missing", "not yaml", "another shape", "two words", "a line end", "a number", "no users"],
 )
 def test_an_unreadable_tokens_file_is_said_and_never_quoted(
     text: str | None, reason: Reason, said: str, repositories: Path, tmp_path: Path
