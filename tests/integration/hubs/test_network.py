@@ -209,7 +209,7 @@ def test_a_certificate_of_another_or_of_yesterday_is_refused(tmp_path: Path, nam
 
 def test_a_plain_server_does_not_speak_tls() -> None:
     with serving(good) as server:
-        error = failing(server.url.replace("http://", "https://"), options())
+        error = failing(server.url.replace("http://", "https://"), HttpOptions(retries=0, connect_timeout=1))
     assert isinstance(error, NoAnswerError)
 
 
