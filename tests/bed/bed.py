@@ -162,6 +162,10 @@ class Bed:
         """Run a process beside the bed (an operator, a node plugin): logged, killable by name, gone with the bed."""
         return self.supervisor.start(Command(name, argv, {**self.env(), **(env or {})}))
 
+    def stop(self, name: str) -> None:
+        """Ask a process beside the bed to end, and insist after ten seconds."""
+        self.supervisor.stop(name)
+
     def load_image(self, image: images.Image) -> None:
         """Make an image known to every node."""
         for node in self.nodes:

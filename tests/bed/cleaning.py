@@ -187,4 +187,4 @@ def _remove_cgroups(folders: Iterable[Path]) -> None:
         return not folder.exists()
 
     for folder in dict.fromkeys(folders):
-        wait_until(lambda folder=folder: gone(folder), 5, f"{folder} to be freed")  # type: ignore[misc]
+        wait_until(lambda folder=folder: gone(folder), 30, f"{folder} to be freed")  # type: ignore[misc]

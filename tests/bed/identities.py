@@ -82,7 +82,7 @@ class Identities:
         person = self.kubectl.acting_as(path).within(namespace)
         if role in _READERS:
             # The API server learns of a binding a moment after it is written.
-            wait_until(lambda: person.may("get", "pods"), 20, f"{user}'s rights")
+            wait_until(lambda: person.may("get", "pods"), 60, f"{user}'s rights")
         return path
 
     def token(self, namespace: str, name: str, *, pod: str = "", audience: str = "") -> str:

@@ -63,7 +63,7 @@ class Supervisor:
             ],
             setsid=True,
         )
-        wait_until(lambda: record.exists() or not _exists(pid), 10, f"{command.name} to be recorded")
+        wait_until(lambda: record.exists() or not _exists(pid), 30, f"{command.name} to be recorded")
         identity = self.identity(command.name)
         if identity is None:
             raise BedError(f"{command.name} could not be started", self.tail(command.name))

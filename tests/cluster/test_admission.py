@@ -106,7 +106,7 @@ def test_a_policy_tells_one_nodes_token_from_anothers(
     bed.kubectl.apply(*_policy(namespace.name))
     try:
         # A policy is in force a moment after it is written.
-        wait_until(lambda: _refusal(plugins[two_nodes[0]], other) == ONLY_ITS_NODE, 20, "the policy")
+        wait_until(lambda: _refusal(plugins[two_nodes[0]], other) == ONLY_ITS_NODE, 60, "the policy")
         plugins[two_nodes[0]].apply(mine)
         plugins[two_nodes[1]].apply(other)
         assert _refusal(plugins[two_nodes[1]], mine) == ONLY_ITS_NODE
@@ -222,7 +222,7 @@ def test_the_api_server_asks_a_webhook_on_this_machine(bed: Bed, namespace: Name
         }
     )
     try:
-        wait_until(lambda: "not for asked" in _refusal(namespace.kubectl, _status_of("asked")), 20, "the webhook")
+        wait_until(lambda: "not for asked" in _refusal(namespace.kubectl, _status_of("asked")), 60, "the webhook")
     finally:
         bed.kubectl.delete("validatingwebhookconfiguration", namespace.name)
-    wait_until(lambda: _refusal(namespace.kubectl, _status_of("asked")) == "", 20, "the webhook to be forgotten")
+    wait_until(lambda: _refusal(namespace.kubectl, _status_of("asked")) == "", 60, "the webhook to be forgotten")

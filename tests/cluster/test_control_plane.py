@@ -45,7 +45,7 @@ def test_a_deployment_gets_pods_and_the_scheduler_says_why_they_wait(namespace: 
         conditions = [one for pod in pods for one in pod["status"].get("conditions", [])]
         return [one["message"] for one in conditions if one.get("reason") == "Unschedulable"]
 
-    wait_until(lambda: len(reasons()) == 2, 30, "both Pods to be judged", tick=0.2)
+    wait_until(lambda: len(reasons()) == 2, 60, "both Pods to be judged", tick=0.2)
     assert all("no nodes available" in reason for reason in reasons())
 
 

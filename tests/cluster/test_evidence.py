@@ -22,15 +22,15 @@ POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "waits"}, "spec":
 
 def test_passes(bed):
     bed.spawn("early", ["/bin/sh", "-c", "echo spoken before"])
-    wait_until(lambda: "before" in bed.supervisor.tail("early"), 10, "the guest")
+    wait_until(lambda: "before" in bed.supervisor.tail("early"), 60, "the guest")
 
 def test_fails(bed, namespace):
     namespace.kubectl("create", "configmap", "witness", "--from-literal=saw=it")
     namespace.kubectl("create", "secret", "generic", "locked", "--from-literal=token=" + os.environ["PLANTED"])
     namespace.kubectl.create(POD)
     bed.spawn("guest", ["/bin/sh", "-c", "echo the guest spoke"])
-    wait_until(lambda: "spoke" in bed.supervisor.tail("guest"), 10, "the guest")
-    wait_until(lambda: "FailedScheduling" in namespace.kubectl("get", "events"), 20, "the event", 0.2)
+    wait_until(lambda: "spoke" in bed.supervisor.tail("guest"), 60, "the guest")
+    wait_until(lambda: "FailedScheduling" in namespace.kubectl("get", "events"), 60, "the event", 0.2)
     assert False, "on purpose"
 
 def test_fails_without_an_api_server(bed, namespace):

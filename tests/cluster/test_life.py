@@ -11,11 +11,12 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.bed import Bed, Options, processes
+from tests.bed import Bed, Options, launch, processes
 from tests.bed.layout import home
 from tests.bed.ports import Block
 from tests.bed.processes import table
@@ -25,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # A session that owns a bed, as pytest's does, and waits.
 OWNER = """
 import os, sys
-from tests.bed import Bed, Options, processes
+from tests.bed import Bed, Options, launch, processes
 from tests.bed.layout import home
 Bed(home(os.environ) / sys.argv[1], Options(owner=processes.current())).up()
 print("up", flush=True)
@@ -178,6 +179,21 @@ def test_two_beds_at_once_share_nothing(bed: Bed, tmp_path: Path) -> None:
         other.down()
         bed.kubectl("delete", "namespace", "only-here")
     assert bed.running(), "a bed that goes takes nothing of another one"
+
+
+def test_a_signal_meant_for_an_ended_process_hits_no_other_with_its_number() -> None:
+    with subprocess.Popen(["sleep", "600"]) as other:
+        try:
+            row = processes.observe(other.pid, processes.boot_id())
+            assert row is not None
+            for stale in (replace(row.identity, start=row.identity.start - 1), replace(row.identity, boot="before")):
+                launch.signal_identity(stale, signal.SIGKILL)
+                assert not processes.alive(stale)
+            assert other.poll() is None
+            launch.signal_identity(row.identity, signal.SIGKILL)
+            assert other.wait(10) == -signal.SIGKILL, "the very same one is hit"
+        finally:
+            other.kill()
 
 
 def test_a_killed_sessions_bed_goes_with_the_next_one() -> None:

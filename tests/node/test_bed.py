@@ -126,7 +126,7 @@ def test_a_probe_reaches_a_pod_and_a_pod_its_node(bed: Bed, namespace: Namespace
     probe = {"httpGet": {"path": "/index.html", "port": 8000}, "periodSeconds": 1}
     serves["spec"]["containers"][0]["readinessProbe"] = probe
     namespace.kubectl.create(serves)
-    namespace.kubectl("wait", "--for=condition=Ready", "pod/serves", "--timeout=30s")
+    namespace.kubectl("wait", "--for=condition=Ready", "pod/serves", "--timeout=60s")
     address = namespace.kubectl.get("pod", "serves")["status"]["podIP"]
     # busybox's wget, static, falls over the machine's name service.
     asks = f"printf 'GET /index.html HTTP/1.0\\r\\n\\r\\n' | nc -w 5 {address} 8000 | tail -n 1; ip route"
@@ -204,10 +204,10 @@ def test_a_read_only_disk_refuses_and_recovers(bed: Bed) -> None:
     probe.unlink()
 
 
-def asked(url: str) -> str:
+def asked(url: str, patience: float = 30) -> str:
     """What a hub answers, or the kind of the failure."""
     try:
-        with urllib.request.urlopen(f"{url}/demo/tiny/resolve/main/model.safetensors", timeout=1) as answer:
+        with urllib.request.urlopen(f"{url}/demo/tiny/resolve/main/model.safetensors", timeout=patience) as answer:
             return str(len(answer.read()))
     except TimeoutError:
         return "silence"
@@ -223,8 +223,8 @@ def test_one_node_is_cut_off_its_hub_and_the_other_is_not(bed: Bed, how: Literal
     bed.faults.cut_hub(0, how)
     try:
         cut = "refused" if how == "refused" else "silence"
-        assert [asked(node.hub_url) for node in bed.nodes] == [cut, whole]
-        assert asked(bed.node(0).pod_hub_url) == cut
+        assert [asked(url, patience=1) for url in (bed.node(0).hub_url, bed.node(0).pod_hub_url)] == [cut] * 2
+        assert asked(bed.node(1).hub_url) == whole
     finally:
         bed.faults.join_hub(0)
     assert asked(bed.node(0).hub_url) == whole
@@ -236,7 +236,7 @@ def test_cutting_a_node_off_breaks_the_transfer_under_way(bed: Bed) -> None:
     big.write_bytes(os.urandom(64 << 20))
     url = f"{bed.node(1).hub_url}/demo/big/resolve/main/model.bin"
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=30) as answer:
             assert len(answer.read(1 << 20)) == 1 << 20
             bed.faults.cut_hub(1)
             with pytest.raises((OSError, http.client.IncompleteRead)):
@@ -289,7 +289,7 @@ def test_down_leaves_nothing_of_two_nodes_with_running_pods(lone: Bed) -> None:
     assert listening(Block(card.block).ports)
     lone.down()
     # The kernel takes a Pod's interfaces down a moment after its network namespace.
-    wait_until(lambda: not traces(root, card, containers)["routes"], 10, "the interfaces to go", tick=0.1)
+    wait_until(lambda: not traces(root, card, containers)["routes"], 60, "the interfaces to go", tick=0.1)
     assert not any(traces(root, card, containers).values())
     assert listening(Block(card.block).ports) == set()
 
@@ -319,7 +319,7 @@ def test_up_after_kill_9_of_everything_of_two_nodes() -> None:
         for row in table():
             if row.mark == card.mark or row.cgroups & containers:
                 os.kill(row.identity.pid, 9)
-        wait_until(lambda: not traces(folder, card, containers)["processes"], 10, "all to die")
+        wait_until(lambda: not traces(folder, card, containers)["processes"], 60, "all to die")
         assert traces(folder, card, containers)["mounts"], "a crash leaves mounts"
         again = shell("up", "--nodes", "2")
         assert again.returncode == 0, again.stderr

@@ -138,14 +138,14 @@ def drivers(bed: Bed) -> dict[str, list[str]]:
 def test_a_driver_on_the_machine_registers_with_each_kubelet_and_mounts_for_a_pod(
     bed: Bed, namespace: Namespace, driver: Path
 ) -> None:
-    wait_until(lambda: drivers(bed) == {node.name: [DRIVER] for node in bed.nodes}, 30, "both CSINodes", tick=0.1)
+    wait_until(lambda: drivers(bed) == {node.name: [DRIVER] for node in bed.nodes}, 60, "both CSINodes", tick=0.1)
     volume = {"name": "tree", "csi": {"driver": DRIVER, "readOnly": True}}
     for node in bed.nodes:
         namespace.kubectl.create(pod(f"reads-{node.index}", node.name, "cat /tree/weights", {"/tree": volume}))
     for node in bed.nodes:
         assert output(namespace.kubectl, f"reads-{node.index}") == "from the node's own disk\n"
     namespace.kubectl.delete("pods", "--all")
-    wait_until(lambda: not mounted(driver), 30, "the kubelets to unpublish", tick=0.2)
+    wait_until(lambda: not mounted(driver), 60, "the kubelets to unpublish", tick=0.2)
 
 
 def mounted(source: Path) -> list[str]:
@@ -160,4 +160,4 @@ def test_the_plugins_token_carries_the_name_of_the_node_that_its_pod_runs_on(bed
         told = json.loads(plugin("auth", "whoami", "-o", "json"))["status"]["userInfo"]
         assert told["username"] == "system:serviceaccount:gpustack-system:gpustack-models-node"
         assert told["extra"]["authentication.kubernetes.io/node-name"] == [node.name]
-    bed.kubectl.within("gpustack-system")("wait", "--for=condition=Ready", "pods", "--all", "--timeout=30s")
+    bed.kubectl.within("gpustack-system")("wait", "--for=condition=Ready", "pods", "--all", "--timeout=60s")
