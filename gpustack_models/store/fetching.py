@@ -96,6 +96,7 @@ class Fetching:
             attempt.phase = "Downloading"
             self._fetch({want.digest: want for want in wants})
         self._check_wanted()
+        attempt.planned = True
         attempt.phase = "Publishing"
         tree = self._writer.publish(manifest, attempt.number, attempt.source, attempt.names)
         mending.heal(self._writer, manifest)

@@ -60,7 +60,7 @@ class Materializer:
         self._numbers: dict[str, int] = {}
         self._failures: dict[str, Failure] = {}
         self._ticker: threading.Thread | None = None
-        self._closed = False
+        self._showing = threading.Lock()
 
     def ask(self, digest: str, offers: Iterable[Offer], names: Sequence[str] = (), *, now: bool = False) -> Answer:
         """Want a digest: a hit, the attempt that runs (joined) or begins, or the reason that still backs off.
@@ -118,7 +118,6 @@ class Materializer:
     def close(self) -> bool:
         """End every attempt and wait for their threads. False when one did not end: then keep the store's lock."""
         with self._changed:
-            self._closed = True
             for attempt in self._attempts.values():
                 attempt.halt("the process ends")
             until = self._monotonic() + _GRACE_SECONDS
@@ -152,6 +151,8 @@ class Materializer:
             with self._changed:
                 self._shared.flights.release(attempt)
                 del self._attempts[attempt.digest]
+            self._show()
+            with self._changed:
                 attempt.done = True
                 self._changed.notify_all()
 
@@ -203,15 +204,17 @@ class Materializer:
             with self._changed:
                 now = self._monotonic()
                 for attempt in self._attempts.values():
-                    attempt.rate.add(now, attempt.size - attempt.missing)
+                    attempt.rate.add(now, attempt.downloaded)
                     if rules.expired(attempt.asked, now):
                         attempt.halt("nobody asked for it for five minutes")
-                downloads = [attempt.download() for _, attempt in sorted(self._attempts.items())]
-                if not downloads:
+                if not self._attempts:
                     self._ticker = None
-            with suppress(OSError):
-                progress.write(self._writer.root.ledger, downloads)
-            if not downloads:
-                return
+                    return
+            self._show()
             with self._changed:
                 self._changed.wait(TICK_SECONDS)
+
+    def _show(self) -> None:
+        """Let other processes see what runs now."""
+        with self._showing, suppress(OSError):
+            progress.write(self._writer.root.ledger, self.downloads())

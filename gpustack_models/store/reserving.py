@@ -66,7 +66,7 @@ def _fits(
     with writer.guard:
         room = _room(writer.usage(), watermarks, left, others)
         if not room.missing:
-            attempt.left = left
+            attempt.left, attempt.planned = left, True
         return room
 
 

@@ -30,6 +30,8 @@ class Attempt:
     names: tuple[str, ...] = ()
     phase: str = "Listing"
     manifest: Manifest | None = None
+    #: Whether it is known what is missing.
+    planned: bool = False
     #: Bytes yet to be written of each file; the reservation.
     left: dict[FileDigest, int] = field(default_factory=dict)
     origins: Counter[Origin] = field(default_factory=Counter)
@@ -64,6 +66,11 @@ class Attempt:
         return sum(self.left.values())
 
     @property
+    def downloaded(self) -> int:
+        """Bytes that are here, those of an earlier attempt and of other trees among them."""
+        return max(0, self.size - self.missing) if self.planned else 0
+
+    @property
     def source(self) -> str:
         """What the bytes mostly came from so far; empty when none were needed."""
         return str(max(self.origins, key=lambda origin: self.origins[origin])) if self.origins else ""
@@ -71,8 +78,8 @@ class Attempt:
     def download(self) -> Download:
         """How far it is."""
         name = self.names[0] if self.names else ""
-        downloaded = max(0, self.size - self.missing)
-        return Download(self.digest, name, downloaded, self.size, self.rate.value, self.since, self.source, self.phase)
+        done, rate = self.downloaded, self.rate.value
+        return Download(self.digest, name, done, self.size, rate, self.since, self.source, self.phase)
 
 
 class Flights:
