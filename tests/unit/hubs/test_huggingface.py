@@ -113,6 +113,30 @@ def test_a_tree_that_hides_or_breaks_anything_is_refused(body: bytes, reason: Re
         assert "does not exist or is not accessible" in caught.value.message
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5) | st.just("file"),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["type", "path", "size", "oid", "lfs", "sha", "x"]), inner, max_size=5)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.one_of(JSON.map(lambda value: json.dumps(value).encode()), st.binary(max_size=40)))
+def test_any_body_is_a_tree_or_a_reason(body: bytes) -> None:
+    for read in (lambda: entries_of(body, NAME), lambda: commit_of(body, NAME, "main")):
+        try:
+            read()
+        except GsmError as error:
+            refused = error
+        else:
+            continue
+        assert refused.reason in (Reason.SOURCE_UNAVAILABLE, Reason.INVALID_MANIFEST)
+        assert refused.message.startswith(f"{NAME}: ")
+        assert len(refused.message) < 1000
+
+
 REFUSED_BY_THE_MANIFEST = {
     "an empty digest": file(oid=""),
     "a digest of another length": file(oid="4f" * 32),
