@@ -4,8 +4,9 @@ Refuses writing. `LocalHub` is a running one, `serve` runs one until interrupted
 """
 
 from gpustack_models.hub_server.faults import KINDS, Fault, fault_of
+from gpustack_models.hub_server.listening import is_loopback
 from gpustack_models.hub_server.record import Request, fingerprint
-from gpustack_models.hub_server.server import LocalHub, ServeOptions, is_loopback, serve
+from gpustack_models.hub_server.server import LocalHub, ServeOptions, serve
 from gpustack_models.hub_server.wire import Origin
 
 __all__ = [

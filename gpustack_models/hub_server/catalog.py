@@ -6,11 +6,10 @@ Refuses writing, serving anything outside the folder, and hashing the same bytes
 from __future__ import annotations
 
 import logging
-import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
 from dataclasses import dataclass, replace
@@ -18,9 +17,8 @@ from pathlib import Path
 
 from gpustack_models.errors import GsmError, Reason
 from gpustack_models.hub_server.commits import HashCache, build, needs
+from gpustack_models.hub_server.look import Look, inside, is_repository, listed, look_at, settings_of
 from gpustack_models.hub_server.repository import Repository, Settings
-from gpustack_models.hub_server.scan import Found, walk
-from gpustack_models.hub_server.settings import SETTINGS_FILE, RepositorySettings, read_settings
 from gpustack_models.hub_server.wire import FileKey
 
 #: Called while files are hashed: the repository's name, the bytes hashed so far, the bytes there are.
@@ -38,20 +36,8 @@ log = logging.getLogger("gpustack_models.hub_server")
 
 
 @dataclass(frozen=True)
-class _Look:
-    """What was on disk: the settings and the files of each commit folder."""
-
-    settings: RepositorySettings
-    folders: Mapping[str, Found]
-
-    def files(self) -> Iterator[FileKey]:
-        """Every file."""
-        return (key for found in self.folders.values() for key in found.files.values())
-
-
-@dataclass(frozen=True)
 class _Loaded:
-    look: _Look
+    look: Look
     repository: Repository
     unsettled: frozenset[FileKey]
     fresh_until: float
@@ -87,7 +73,7 @@ class Catalog:
         """Every repository's name, sorted; nothing is hashed."""
         found = []
         for owner in self._folders(self.folder):
-            if _is_repository(owner):
+            if is_repository(owner):
                 found.append(owner.name)
             else:
                 found += [f"{owner.name}/{folder.name}" for folder in self._folders(owner)]
@@ -98,7 +84,7 @@ class Catalog:
         folder = self._folder_of(name)
         if folder is None:
             return None
-        settings = _settings_of(folder)
+        settings = settings_of(folder)
         return Settings(settings.access, frozenset(settings.readers))
 
     def repository(self, name: str) -> Repository:
@@ -160,7 +146,7 @@ class Catalog:
             if folder is None:
                 raise GsmError(Reason.NOT_FOUND, f"repository {name} does not exist")
             begun, moment = self._clock(), self._wall_clock()
-            look = _look_at(folder)
+            look = look_at(folder)
             now = self._clock()
             fresh_until = now + max(_FRESH_SECONDS, _FRESH_FACTOR * (now - begun))
             loaded = self._loaded.get(name)
@@ -177,7 +163,7 @@ class Catalog:
             with self._lock:
                 self._running.pop(name, None)
 
-    def _build(self, name: str, look: _Look) -> Repository:
+    def _build(self, name: str, look: Look) -> Repository:
         for folder, found in look.folders.items():
             for path, why in found.skipped.items():
                 log.warning("%s: %s is not served: %s", name, f"{folder}/{path}".lstrip("./"), why)
@@ -199,57 +185,12 @@ class Catalog:
         if len(parts) > 2 or not all(_NAME.fullmatch(part) and not part.endswith(".git") for part in parts):
             return None
         folder = self.folder.joinpath(*parts)
-        if not folder.is_dir() or not _inside(folder, self.folder):
+        if not folder.is_dir() or not inside(folder, self.folder):
             return None
         if len(parts) == 1:
-            return folder if _is_repository(folder) else None
-        return None if _is_repository(folder.parent) else folder
+            return folder if is_repository(folder) else None
+        return None if is_repository(folder.parent) else folder
 
     def _folders(self, folder: Path) -> list[Path]:
-        names = [entry.name for entry in _listed(folder) if entry.is_dir() and _NAME.fullmatch(entry.name)]
-        return [folder / name for name in sorted(names) if _inside(folder / name, self.folder)]
-
-
-def _is_repository(folder: Path) -> bool:
-    # An owner's folder holds folders only; a repository with the bare name of old has files of its own.
-    if (folder / SETTINGS_FILE).is_file():
-        return True
-    return any(entry.is_file() and not entry.name.startswith(".") for entry in _listed(folder))
-
-
-def _listed(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError as error:
-        # One folder that may not be read must not hide the others.
-        log.warning("%s is not served: %s", folder, error.strerror)
-        return []
-
-
-def _inside(folder: Path, root: Path) -> bool:
-    return Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root))
-
-
-def _settings_of(folder: Path) -> RepositorySettings:
-    file = folder / SETTINGS_FILE
-    return read_settings(file) if file.is_file() else RepositorySettings()
-
-
-def _look_at(folder: Path) -> _Look:
-    settings = _settings_of(folder)
-    folders: dict[str, Found] = {}
-    for name in {commit.folder for commit in settings.commits} or {"."}:
-        path = folder / name
-        # A settings file may have come along with a download: it names its own repository's folders, no others.
-        if not path.is_dir() or not _inside(path, folder):
-            raise GsmError(
-                Reason.INVALID_INPUT,
-                f"{folder / SETTINGS_FILE}: {name!r} is not a folder inside {folder}",
-                hint="put each commit's files in a folder beside the settings file",
-            )
-        try:
-            folders[name] = walk(path)
-        except OSError as error:
-            raise GsmError(Reason.STORAGE_FAILED, f"{error.filename} cannot be read: {error.strerror}") from None
-    return _Look(settings, folders)
+        names = [entry.name for entry in listed(folder) if entry.is_dir() and _NAME.fullmatch(entry.name)]
+        return [folder / name for name in sorted(names) if inside(folder / name, self.folder)]

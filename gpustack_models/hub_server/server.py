@@ -6,14 +6,12 @@ Refuses to serve to other machines unless told to, and to write anywhere.
 from __future__ import annotations
 
 import asyncio
-import errno
-import ipaddress
 import os
 import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +24,7 @@ from gpustack_models.hub_server.catalog import Catalog, Progress
 from gpustack_models.hub_server.faults import Fault, Faults
 from gpustack_models.hub_server.huggingface import HuggingFace
 from gpustack_models.hub_server.links import Links
+from gpustack_models.hub_server.listening import authority, listen
 from gpustack_models.hub_server.modelscope import TRUNCATED_AT, ModelScope
 from gpustack_models.hub_server.record import Record, Request
 from gpustack_models.hub_server.settings import Tokens
@@ -34,11 +33,7 @@ from gpustack_models.hub_server.wire import Origin
 if TYPE_CHECKING:
     from gpustack_models.hub_server.app import HubApp
 
-#: Large enough that one sendfile call is worth its system call.
-_SEND_BUFFER = 4 << 20
 _KEEP_ALIVE_SECONDS = 75
-_BACKLOG = 1024
-_LAST_PORT = 65535
 #: Answers are made in threads, since one may have to wait for files to be hashed.
 _ANSWERS = 32
 
@@ -95,12 +90,12 @@ class LocalHub:
     @property
     def url(self) -> str:
         """The hub's address: HF_ENDPOINT and MODELSCOPE_ENDPOINT alike."""
-        return f"http://{_authority(self._sockets[0])}"
+        return f"http://{authority(self._sockets[0])}"
 
     @property
     def cdn_url(self) -> str:
         """The second origin's address, where LFS bytes are."""
-        return f"http://{_authority(self._sockets[1])}"
+        return f"http://{authority(self._sockets[1])}"
 
     @property
     def requests(self) -> list[Request]:
@@ -151,7 +146,7 @@ class LocalHub:
             import uvicorn  # noqa: F401 - what is missing is said before a port is taken
         except ImportError as error:
             raise missing_extra("hub", "the local hub") from error
-        self._sockets = _listen(self.options.host, (self.options.port, self.options.cdn_port))
+        self._sockets = listen(self.options.host, (self.options.port, self.options.cdn_port))
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="local-hub", daemon=True)
         self._thread.start()
         self._up.wait()
@@ -179,7 +174,6 @@ class LocalHub:
             access_log=False,
             server_header=False,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
-            backlog=_BACKLOG,
         )
         try:
             await HubServer(config, closing, self._up.set).serve(sockets=self._sockets)
@@ -236,52 +230,6 @@ def serve(
         if ready:
             ready(hub)
         hub.wait()
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a host."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _authority(bound: socket.socket) -> str:
-    host, port = bound.getsockname()[:2]
-    name = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - what was asked for, made reachable
-    return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
-
-
-def _listen(host: str, ports: Sequence[int]) -> list[socket.socket]:
-    sockets: list[socket.socket] = []
-    try:
-        for port in ports:
-            if not 0 <= port <= _LAST_PORT:
-                raise OSError(errno.EINVAL, f"a port is a number up to {_LAST_PORT}")
-            family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            bound = socket.socket(family, kind, protocol)
-            sockets.append(bound)
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-            bound.bind(address)
-            bound.listen(_BACKLOG)
-    except OSError as error:
-        for bound in sockets:
-            bound.close()
-        raise _not_bound(error, host, port) from None
-    return sockets
-
-
-def _not_bound(error: OSError, host: str, port: int) -> GsmError:
-    if error.errno == errno.EADDRINUSE:
-        return GsmError(
-            Reason.INVALID_INPUT, f"port {port} of {host} is in use", hint="choose another, or 0 for a free one"
-        )
-    return GsmError(
-        Reason.INVALID_INPUT,
-        f"cannot listen on {host} port {port}: {error.strerror or error}",
-        hint="give an address of this machine: 127.0.0.1 for itself alone, 0.0.0.0 for others too",
-    )
 
 
 def _check_folder(folder: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -329,3 +331,19 @@ def test_a_tokens_file_says_who_reads(publish: Publish, repositories: Path, tmp_
             for token in ("hf_one", "hf_two", "hf_three", "hf_none")
         }
     assert answers == {"hf_one": 200, "hf_two": 200, "hf_three": 404, "hf_none": 401}
+
+
+def test_without_its_extra_it_says_which_one_to_install(repositories: Path) -> None:
+    script = f"""
+import sys
+sys.modules["uvicorn"] = None  # as in an installation without it
+from pathlib import Path
+from gpustack_models.errors import GsmError
+from gpustack_models.hub_server import LocalHub
+try:
+    LocalHub(Path({str(repositories)!r})).__enter__()
+except GsmError as error:
+    print(error.reason, error.hint)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "MissingExtra pip install 'gpustack-models[hub]'"
