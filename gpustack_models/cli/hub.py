@@ -90,15 +90,12 @@ def _line(request: Request) -> str:
 
 
 def _faults(path: Path) -> tuple[Fault, ...]:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
+    from gpustack_models.core.yamledit import documents
     from gpustack_models.hub_server import fault_of
+    from gpustack_models.workflows.files import text_of
 
-    try:
-        listed: Any = YAML(typ="safe", pure=True).load(path.read_text())
-    except (YAMLError, UnicodeDecodeError) as error:
-        raise GsmError(Reason.INVALID_INPUT, f"{path} is not YAML") from error
+    found = documents(text_of(str(path), bytes), str(path))
+    listed: Any = found[0].value if len(found) == 1 else None
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
         raise GsmError(Reason.INVALID_INPUT, f"{path} is not a list of faults", hint="write `- kind: reset` and so on")
     return tuple(fault_of(each) for each in listed)

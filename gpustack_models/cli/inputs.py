@@ -27,16 +27,28 @@ def read_all(names: Sequence[str]) -> list[tuple[str, bytes]]:
     return [content for name in dict.fromkeys(names) for content in _read(name)]
 
 
+def expanded(names: Sequence[str]) -> list[str]:
+    """The files that names stand for, each once: a folder stands for the YAML and JSON files below it.
+
+    Raises GsmError(InvalidInput) for a folder without one.
+    """
+    return list(dict.fromkeys(file for name in names for file in _files(name)))
+
+
+def _files(name: str) -> list[str]:
+    path = Path(name)
+    files = [str(file) for file in _below(path)] if name != STDIN and path.is_dir() else [name]
+    if not files:
+        raise GsmError(Reason.INVALID_INPUT, f"{name} holds no {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]} file")
+    return files
+
+
 def _read(name: str) -> Iterator[tuple[str, bytes]]:
     if name == STDIN:
         yield "stdin", sys.stdin.buffer.read(MAX_BYTES + 1)
         return
-    path = Path(name)
-    files = list(_below(path)) if path.is_dir() else [path]
-    if not files:
-        raise GsmError(Reason.INVALID_INPUT, f"{name} holds no {', '.join(_SUFFIXES[:-1])} or {_SUFFIXES[-1]} file")
-    for file in files:
-        yield str(file), _content(file)
+    for file in _files(name):
+        yield file, _content(Path(file))
 
 
 def _content(file: Path) -> bytes:

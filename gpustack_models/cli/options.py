@@ -47,7 +47,12 @@ Timeout = Annotated[
 
 Files = Annotated[
     list[str] | None,
-    typer.Option("--file", "-f", metavar="FILE", help="Every ModelArtifact in a YAML file; - is stdin. Repeatable."),
+    typer.Option(
+        "--file",
+        "-f",
+        metavar="FILE",
+        help="Every ModelArtifact in a YAML file, or in the files below a folder; - is stdin. Repeatable.",
+    ),
 ]
 
 Like = Annotated[

@@ -96,9 +96,11 @@ def _check(names: Sequence[str], sources: Sequence[str], *, write: bool, expect:
 
 def _sources(references: Sequence[str], file: list[str] | None) -> tuple[list[str], list[str]]:
     """References and files. Behind -f a shell's `*.yaml` gives plain arguments; those that exist are files too."""
+    from gpustack_models.cli.inputs import expanded
+
     sources = list(file or [])
     names: list[str] = []
     for text in references:
         is_file = text == STDIN or (bool(file) and Path(text).is_file())
         (sources if is_file else names).append(text)
-    return names, sources
+    return names, expanded(sources)

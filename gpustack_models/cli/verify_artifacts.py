@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from gpustack_models.cli import asking, stdin
 from gpustack_models.cli.asking import Asking
 from gpustack_models.cli.checks import Check, CheckFormat, Outcome, render
+from gpustack_models.cli.inputs import expanded
 from gpustack_models.cli.output import Output
 from gpustack_models.cli.results import conclude
 from gpustack_models.errors import GsmError
@@ -21,7 +22,7 @@ _SUITE = "gsm verify"
 
 def verify_artifacts(out: Output, ask: Asking, files: Sequence[str], form: CheckFormat) -> int:
     """Resolve what has an expected digest, print every check; the exit status is the first failure's, or 0."""
-    read = [(file, item) for file in files for item in of_file(file, stdin.once)]
+    read = [(file, item) for file in expanded(files) for item in of_file(file, stdin.once)]
     asked = [item for _, item in read if isinstance(item, GsmError) or item.expected]
     answers = iter(asking.look_up(out, asked, ask))
     results: list[GsmError] = []

@@ -5,25 +5,29 @@ Refuses I/O; what is no ModelArtifact is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gpustack_models.core import refs, yamledit
 from gpustack_models.core.artifact import ModelArtifact
 from gpustack_models.core.manifest import is_digest
+from gpustack_models.core.paths import Path
 from gpustack_models.core.refs import HubRef, SourceRef
 from gpustack_models.errors import GsmError, Reason
+
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an artifact stands: the file's name, the line its document begins at, and the way to it inside."""
+    """Where an artifact stands: file, line, column, the line of its document's root, the way to it from there."""
 
     file: str
     line: int
-    document: int
-    path: tuple[str | int, ...] = ()
+    column: int
+    root: int
+    path: Path = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,30 +56,29 @@ class Pin:
 
 def read(text: str, file: str) -> list[Filed]:
     """Every ModelArtifact of a YAML text, inside lists too. Raises GsmError(InvalidInput, InvalidReference)."""
-    text = text.removeprefix("\ufeff")
-    values = yamledit.documents(text, file)
-    lines = yamledit.lines(text)
     return [
-        _filed(Place(file, lines[index], index, path), value)
-        for index, document in enumerate(values)
-        for path, value in _artifacts(document)
+        _filed(
+            Place(file, position.line, position.column, document.mark.position.line, document.prefix), document.value
+        )
+        for document in yamledit.documents(text, file)
+        if _is_artifact(document.value)
+        for position in (document.position(()),)
     ]
 
 
 def pinned(text: str, pins: Mapping[Place, Pin]) -> str:
     """The text with commits and digests written into those artifacts, every other byte as it was."""
-    body = text.removeprefix("\ufeff")
+    mark = text[: text.startswith(_BYTE_ORDER_MARK)]
+    body = text.removeprefix(_BYTE_ORDER_MARK)
     edits: list[yamledit.Set] = []
     for filed in read(body, next(iter(pins)).file) if pins else ():
         pin = pins.get(filed.place)
         if pin and isinstance(filed.ref, HubRef):
-            spec = (*filed.place.path, "spec")
+            root, spec = filed.place.root, (*filed.place.path, "spec")
             source = (*spec, "source", filed.ref.kind.value, "revision")
-            edits.append(yamledit.Set(filed.place.document, source, pin.commit, after="repository"))
-            edits.append(yamledit.Set(filed.place.document, (*spec, "expectedDigest"), pin.digest))
-    if not edits:
-        return text
-    return text[: len(text) - len(body)] + yamledit.edited(body, edits, next(iter(pins)).file)
+            edits.append(yamledit.Set(root, source, pin.commit, after="repository"))
+            edits.append(yamledit.Set(root, (*spec, "expectedDigest"), pin.digest))
+    return mark + yamledit.edited(body, edits, next(iter(pins)).file) if edits else text
 
 
 def ref_of(artifact: ModelArtifact) -> SourceRef:
@@ -114,17 +117,11 @@ def object_name(repository: str) -> str:
     return "-".join(words)[:63].strip("-") or "model"
 
 
-def _artifacts(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]]]:
-    if not isinstance(value, dict):
-        return
+def _is_artifact(value: Any) -> bool:
     kind = ModelArtifact.KIND
-    group = str(value.get("apiVersion", "")).partition("/")[0]
-    if value.get("kind") == kind.kind and group == kind.group:
-        yield path, value
-    items = value.get("items")
-    if str(value.get("kind", "")).endswith("List") and isinstance(items, list):
-        for index, item in enumerate(items):
-            yield from _artifacts(item, (*path, "items", index))
+    if not isinstance(value, dict) or value.get("kind") != kind.kind:
+        return False
+    return str(value.get("apiVersion", "")).partition("/")[0] == kind.group
 
 
 def _filed(place: Place, value: dict[str, Any]) -> Filed:

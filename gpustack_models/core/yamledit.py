@@ -6,18 +6,20 @@ Refuses an edit whose result would not read back as asked (a value behind an ali
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, ScalarNode
+import yaml
+from yaml.nodes import MappingNode, ScalarNode
 
+from gpustack_models.core.documents import Document, read
+from gpustack_models.core.paths import Path
+from gpustack_models.core.yamlbuilder import DocumentError
 from gpustack_models.errors import GsmError, Reason
 
-_Node = Any  # ruamel's nodes carry no types for their members
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Node = Any  # the library's nodes carry no types for their members
 
 #: What some YAML reader takes for a number when it is not quoted (a commit may be all digits, or 12e34).
 _NUMBER = re.compile(r"[0-9]+[eEbBoOxX]?[0-9]*")
@@ -25,51 +27,54 @@ _NUMBER = re.compile(r"[0-9]+[eEbBoOxX]?[0-9]*")
 
 @dataclass(frozen=True, slots=True)
 class Set:
-    """Set the member at `path` (keys, from the document's root; indexes as numbers) to a text.
+    """Set the member at `path` (from the root of the document that begins at `line`, counted from 1) to a text.
 
-    The mapping that holds it must exist. A new member goes below its sibling `after`, or below the last one.
+    The map that holds it must exist. A new member goes below its sibling `after`, or below the last one.
     """
 
-    document: int
-    path: tuple[str | int, ...]
+    line: int
+    path: Path
     value: str
     after: str = ""
-
-
-def documents(text: str, name: str) -> list[Any]:
-    """Every document of a YAML text as plain values. Raises GsmError(InvalidInput) with the line that is wrong."""
-    try:
-        return list(YAML(typ="safe", pure=True).load_all(text))
-    except YAMLError as error:
-        raise _unreadable(error, name) from error
-
-
-def lines(text: str) -> list[int]:
-    """The line at which each document's content begins, counted from 1."""
-    return [node.start_mark.line + 1 if node else 0 for node in YAML(typ="safe", pure=True).compose_all(text)]
 
 
 def edited(text: str, edits: Sequence[Set], name: str) -> str:
     """The text with the edits made. Raises GsmError(InvalidInput) when one cannot be made in place."""
     before = documents(text, name)
-    nodes = list(YAML(typ="safe", pure=True).compose_all(text))
-    splices = [_splice(text, nodes[edit.document], edit, name) for edit in edits]
+    roots = {node.start_mark.line + 1: node for node in yaml.compose_all(text, _Loader) if node is not None}
+    splices = [_splice(text, roots[edit.line], edit, name) for edit in edits]
     for start, end, replacement in sorted(splices, reverse=True):
         text = text[:start] + replacement + text[end:]
-    with suppress(GsmError):
-        if documents(text, name) == _expected(before, edits):
-            return text
+    if _reads_as(text, [_expected(document, edits) for document in before]):
+        return text
     raise GsmError(Reason.INVALID_INPUT, f"{name}: cannot be edited in place", hint="write the values by hand")
 
 
-def _expected(before: list[Any], edits: Iterable[Set]) -> list[Any]:
-    after = [_unshared(document) for document in before]
+def documents(text: str, name: str) -> list[Document]:
+    """The documents of a text. Raises GsmError(InvalidInput) with the line and column of what is wrong."""
+    try:
+        return list(read(text.encode(), name))
+    except DocumentError as error:
+        place = f"{name}:{error.position.line}:{error.position.column}"
+        raise GsmError(Reason.INVALID_INPUT, f"{place}: {error.message}", hint=error.hint) from error
+
+
+def _reads_as(text: str, expected: list[Any]) -> bool:
+    try:
+        return [document.value for document in read(text.encode(), "")] == expected
+    except DocumentError:
+        return False
+
+
+def _expected(document: Document, edits: Sequence[Set]) -> Any:
+    value, prefix = _unshared(document.value), document.prefix
     for edit in edits:
-        holder = after[edit.document]
-        for key in edit.path[:-1]:
-            holder = holder[key]
-        holder[edit.path[-1]] = edit.value
-    return after
+        if edit.line == document.mark.position.line and edit.path[: len(prefix)] == prefix:
+            holder = value
+            for key in edit.path[len(prefix) : -1]:
+                holder = holder[key]
+            holder[edit.path[-1]] = edit.value
+    return value
 
 
 def _unshared(value: Any) -> Any:
@@ -136,12 +141,3 @@ def _end(text: str, member: tuple[_Node, _Node]) -> int:
 
 def _scalar(value: str) -> str:
     return f'"{value}"' if _NUMBER.fullmatch(value) else value
-
-
-def _unreadable(error: YAMLError, name: str) -> GsmError:
-    problem, place = str(error).splitlines()[0], name
-    if isinstance(error, MarkedYAMLError):
-        problem = error.problem or error.context or problem
-        if mark := error.problem_mark or error.context_mark:
-            place = f"{name}:{mark.line + 1}"
-    return GsmError(Reason.INVALID_INPUT, f"{place}: not YAML: {problem}")

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
+import yaml
 
 from gpustack_models.core.manifest import Manifest
 from tests.integration.cli.conftest import Gsm
@@ -209,10 +209,21 @@ def test_the_shell_s_stars_behind_f_are_files(gsm: Gsm, local_hub: HubFactory, q
     assert [item["artifact"]["file"] for item in ran.json] == ["a.yaml", "a.yaml", "b.yaml", "b.yaml"]
 
 
+def test_a_folder_stands_for_its_files(gsm: Gsm, local_hub: HubFactory, qwen: None, tmp_path: Path) -> None:
+    for name in ("deploy/a.yaml", "deploy/sub/b.yml", "deploy/.hidden.yaml", "deploy/notes.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(ARTIFACTS)
+    ran = gsm("resolve", "-f", "deploy", "-o", "json", hub=local_hub(), cwd=tmp_path)
+    assert [item["artifact"]["file"] for item in ran.json] == ["deploy/a.yaml"] * 2 + ["deploy/sub/b.yml"] * 2
+    (tmp_path / "empty").mkdir()
+    empty = gsm("verify", "-f", "empty", cwd=tmp_path)
+    assert (empty.status, "empty holds no .yaml" in empty.err) == (2, True)
+
+
 def test_stdin_and_a_ready_artifact(gsm: Gsm, local_hub: HubFactory, qwen: None) -> None:
     hub = local_hub()
     ran = gsm("resolve", "-", "-o", "artifact", stdin=ARTIFACTS, hub=hub)
-    first, second = YAML(typ="safe").load_all(ran.out)
+    first, second = yaml.safe_load_all(ran.out)
     source = first["spec"]["source"]["huggingFace"]
     assert source["secretRef"] == {"name": "hf-token"}
     assert COMMIT.fullmatch(source["revision"])

@@ -45,8 +45,8 @@ def test_every_artifact_is_found_and_others_are_left_alone() -> None:
     found = read(TEXT, "models.yaml")
     assert [each.name for each in found] == [
         "models.yaml:2 team-a/qwen",
-        "models.yaml:17 bert",
-        "models.yaml:17 claim",
+        "models.yaml:20 bert",
+        "models.yaml:24 claim",
     ]
     assert [str(each.ref) for each in found] == [
         "hf://Qwen/Qwen2.5-0.5B-Instruct@main",

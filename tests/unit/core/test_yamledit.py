@@ -49,17 +49,18 @@ EDITS = {
 
 @pytest.mark.parametrize(("text", "path", "value", "after"), EDITS.values(), ids=EDITS.keys())
 def test_an_edit(text: str, path: tuple[str | int, ...], value: str, after: str) -> None:
-    assert edited(text, [Set(0, path, value)], "f") == after
+    (document,) = documents(text, "f")
+    assert edited(text, [Set(document.mark.position.line, path, value)], "f") == after
 
 
 def test_a_new_member_stands_below_the_sibling_asked_for() -> None:
-    assert edited("a: 1\nb: 2\n", [Set(0, ("z",), "x", after="a")], "f") == "a: 1\nz: x\nb: 2\n"
+    assert edited("a: 1\nb: 2\n", [Set(1, ("z",), "x", after="a")], "f") == "a: 1\nz: x\nb: 2\n"
 
 
 def test_several_edits_of_several_documents() -> None:
     text = "a: 1\n---\n# nothing\n---\na: 1\nb: 2\n"
-    edits = [Set(2, ("b",), "x"), Set(0, ("z",), "y"), Set(2, ("z",), "q")]
-    assert edited(text, edits, "f") == "a: 1\nz: y\n---\n# nothing\n---\na: 1\nb: x\nz: q\n"
+    edits = [Set(5, ("b",), "x"), Set(1, ("z",), "p"), Set(5, ("z",), "q")]
+    assert edited(text, edits, "f") == "a: 1\nz: p\n---\n# nothing\n---\na: 1\nb: x\nz: q\n"
 
 
 REFUSED = {
@@ -73,7 +74,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "path"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_cannot_be_written_in_place_is_refused(text: str, path: tuple[str, ...]) -> None:
     with pytest.raises(GsmError) as caught:
-        edited(text, [Set(0, path, "x")], "f.yaml")
+        edited(text, [Set(1, path, "x")], "f.yaml")
     assert caught.value.reason is Reason.INVALID_INPUT
     assert "f.yaml" in caught.value.message
 
@@ -92,8 +93,8 @@ def test_whatever_the_document_only_the_asked_for_changes(tree: dict[str, object
     old = tree.get(key, "")
     assume(isinstance(old, str))
     for text in (json.dumps(tree), json.dumps(tree, indent=2), _block(tree)):
-        after = edited(text, [Set(0, (key,), value)], "f")
-        assert documents(after, "f") == [{**tree, key: value}]
+        after = edited(text, [Set(1, (key,), value)], "f")
+        assert [document.value for document in documents(after, "f")] == [{**tree, key: value}]
         before = _alike(text, after)
         behind = _alike(text[before:][::-1], after[before:][::-1])
         assert before + behind >= len(text) - len(json.dumps(old))
