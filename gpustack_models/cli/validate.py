@@ -25,7 +25,7 @@ app = lazy.single()
     epilog=lazy.examples(
         "gsm validate -f deploy.yaml",
         "gsm validate -f examples/ -o github",
-        "kubectl get modelartifacts -A -o yaml | gsm validate -f -",
+        "kubectl get modelartifacts -A -o yaml | gsm validate -f new.yaml --stored -",
     )
 )
 def main(
@@ -40,6 +40,16 @@ def main(
     kubernetes_version: Annotated[
         str | None, typer.Option(help="The API server's version, such as 1.36, for the rules that need it.")
     ] = None,
+    csi_driver: Annotated[
+        bool | None,
+        typer.Option(
+            "--csi-driver/--no-csi-driver", help="Whether the node plugin's CSIDriver exists, if it is known."
+        ),
+    ] = None,
+    stored: Annotated[
+        list[str] | None,
+        typer.Option(help="The objects as they are stored: those given are judged as updates of them. Repeatable."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print refusals only.")] = False,
 ) -> int:
     """Judge Kubernetes objects by every rule of the cluster, without one. Exit status 1 when any is refused."""
@@ -47,7 +57,8 @@ def main(
 
     given = [*(files or ()), *(more or ())]
     contents = read_all(given)
-    report = validate(contents, Facts(kubernetes_version=kubernetes_version))
+    before = read_all(stored) if stored else []
+    report = validate(contents, Facts(kubernetes_version=kubernetes_version, csi_driver=csi_driver), before)
     out = Output(quiet)
     _PRINTERS[output](out, report)
     out.note(_summary(len(contents), report))

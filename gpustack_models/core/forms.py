@@ -55,10 +55,11 @@ _PORT = r"([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2]
 _HOST = r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)"
 _URL = rf"https?://{_HOST}(:{_PORT})?(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?"
 _NO_PROXY = r" *[A-Za-z0-9.*_:/\[\]-]+ *"
+_ANY_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
 _IN_PATH = r"[^/:\x00-\x1f\x7f]"
 #: A segment of a path that is neither empty, `.` nor `..`.
 _SEGMENT = rf"([^./:\x00-\x1f\x7f]{_IN_PATH}*|\.[^./:\x00-\x1f\x7f]{_IN_PATH}*|\.\.{_IN_PATH}+)"
-_PART = r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}"
+_PART = r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
 
 #: metadata.name of most objects (RFC 1123 subdomain).
 SUBDOMAIN = Form(
@@ -96,7 +97,7 @@ SERVED_NAME = Form(
     r"[^\x00-\x20\x7f-][^\x00-\x1f\x7f]*", "a name without control characters that does not begin with - or a space"
 )
 IMAGE_NAME = Form(
-    r"([a-zA-Z0-9.-]+(:[0-9]{1,5})?|\[[0-9a-fA-F:]+\](:[0-9]{1,5})?)/[a-z0-9]+([._/-]+[a-z0-9]+)*",
+    rf"({_ANY_LABEL}(\.{_ANY_LABEL})*|\[[0-9a-fA-F:]+\])(:[0-9]{{1,5}})?/[a-z0-9]+((/|[._]|__|-+)[a-z0-9]+)*",
     "<registry>/<repository>, without a tag",
 )
 

@@ -5,7 +5,7 @@ Refuses I/O: the caller reads files and prints what is found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,11 +14,14 @@ from gpustack_models.core.artifact import ModelArtifact
 from gpustack_models.core.documents import Document
 from gpustack_models.core.nodestore import DRIVER
 from gpustack_models.core.resource import Resource
-from gpustack_models.core.rules.judge import judge
-from gpustack_models.core.rules.model import Facts, Violation
+from gpustack_models.core.rules.judge import Request, judge
+from gpustack_models.core.rules.model import Facts, Operation, Violation
 from gpustack_models.core.screening import screen
 from gpustack_models.core.setting import Setting
 from gpustack_models.core.yamlbuilder import DocumentError, Position
+
+#: A file: what to call it, and its bytes.
+Content = tuple[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +54,15 @@ class _Screened:
     violation: Violation | None
 
 
-def validate(files: Iterable[tuple[str, bytes]], facts: Facts) -> Report:
-    """Judge the documents of files (name, content) together. What they say of the cluster is added to `facts`."""
-    findings: list[Finding] = []
-    screened: list[_Screened] = []
-    for name, data in files:
-        try:
-            for document in documents.read(data, name):
-                screened.append(_Screened(document, *screen(document.value)))
-        except DocumentError as error:
-            findings.append(_of_error(name, error))
+def validate(files: Iterable[Content], facts: Facts, stored: Iterable[Content] = ()) -> Report:
+    """Judge the documents of files together. What they say of the cluster is added to `facts`.
+
+    An object that is among `stored` too is judged as an update of it. A stored file that cannot be read is a finding.
+    """
+    before, findings = _screened(stored)
+    screened, unread = _screened(files)
+    findings += unread
+    old = {_identity(each.document.value): each.document.value for each in before if each.resource is not None}
     seen: dict[tuple[str, ...], Document] = {}
     settings = _settings(screened)
     facts = _with_documents(facts, screened)
@@ -68,7 +70,7 @@ def validate(files: Iterable[tuple[str, bytes]], facts: Facts) -> Report:
         known = replace(facts, settings={**facts.settings, **settings.get(_namespace(each.document.value), {})})
         violations = [each.violation] if each.violation else []
         if each.resource is not None:
-            violations += [*judge(each.resource, each.document.value, facts=known), *_twice(each, seen)]
+            violations += [*_judged(each.resource, each.document.value, old, known), *_twice(each, seen)]
         findings += (_of(each.document, violation) for violation in violations)
     findings.sort(key=lambda finding: (finding.file, finding.line, finding.column))
     ours = sum(each.resource is not None for each in screened)
@@ -76,7 +78,7 @@ def validate(files: Iterable[tuple[str, bytes]], facts: Facts) -> Report:
     return Report(ours, others, tuple(findings))
 
 
-def artifacts(files: Iterable[tuple[str, bytes]], facts: Facts) -> tuple[list[tuple[Document, ModelArtifact]], Report]:
+def artifacts(files: Iterable[Content], facts: Facts) -> tuple[list[tuple[Document, ModelArtifact]], Report]:
     """The ModelArtifacts of files with their documents, and the report on everything in them.
 
     What the report refuses is not among them, so that each may be resolved as it stands.
@@ -105,6 +107,32 @@ def describe(value: Any) -> str:
     return " ".join(
         part for part in (str(value.get("kind") or ""), name or str(named.get("generateName") or "")) if part
     )
+
+
+def _screened(files: Iterable[Content]) -> tuple[list[_Screened], list[Finding]]:
+    screened: list[_Screened] = []
+    findings: list[Finding] = []
+    for name, data in files:
+        try:
+            for document in documents.read(data, name):
+                screened.append(_Screened(document, *screen(document.value)))
+        except DocumentError as error:
+            findings.append(_of_error(name, error))
+    return screened, findings
+
+
+def _judged(
+    resource: type[Resource], value: Any, old: Mapping[tuple[str, ...], Any], facts: Facts
+) -> tuple[Violation, ...]:
+    before = old.get(_identity(value))
+    if before is None:
+        return judge(resource, value, facts=facts)
+    return judge(resource, value, before, request=Request(Operation.UPDATE), facts=facts)
+
+
+def _identity(value: Any) -> tuple[str, ...]:
+    name = paths.get(value, ("metadata", "name"))
+    return (str(value["kind"]), _namespace(value), name if isinstance(name, str) else "")
 
 
 def _of(document: Document, violation: Violation) -> Finding:
@@ -154,10 +182,9 @@ def _with_documents(facts: Facts, screened: Sequence[_Screened]) -> Facts:
 
 def _twice(each: _Screened, seen: dict[tuple[str, ...], Document]) -> Iterator[Violation]:
     value = each.document.value
-    name = paths.get(value, ("metadata", "name"))
-    if not isinstance(name, str):
+    identity = _identity(value)
+    if not identity[-1]:
         return
-    identity = (value["kind"], _namespace(value), name)
     first = seen.setdefault(identity, each.document)
     if first is not each.document:
         place = first.position(("metadata", "name"))

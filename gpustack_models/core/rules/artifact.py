@@ -18,6 +18,13 @@ KIND = "ModelArtifact"
 _SPEC = "model-artifact.md"
 _HUBS = ("huggingFace", "modelScope")
 _MEMBERS = (*_HUBS, "persistentVolumeClaim", "image")
+#: What git refuses in the name of a ref (git-check-ref-format), in CEL and in Python.
+_NOT_A_REF = (
+    *(f"startsWith({forms.cel_string(text)})" for text in ("-", ".", "/")),
+    *(f"contains({forms.cel_string(text)})" for text in ("..", "@{", "/.", "//", ".lock/")),
+    *(f"endsWith({forms.cel_string(text)})" for text in (".", "/", ".lock")),
+)
+_REF = re.compile(r"\A[-./]|\.\.|@\{|/[./]|\.lock(?:/|\Z)|[./]\Z")
 _VERSION = re.compile(r"v?(\d+)\.(\d+)")
 #: The first API server whose image volumes are on without a gate being opened.
 IMAGE_FLOOR = (1, 35)
@@ -38,31 +45,37 @@ def _segments_stay(text: str) -> bool:
     return not any(segment in ("", ".", "..") for segment in text.split("/"))
 
 
-def _revision(hub: str) -> tuple[Cel, ...]:
-    at = path(f"spec.source.{hub}.revision")
-    stays = "self.split('/').all(s, s != '' && s != '.' && s != '..')"
-    return (
-        Cel(
-            at,
-            f"{forms.REVISION.cel()} && !self.startsWith('-') && {stays}",
-            lambda text: forms.REVISION.fits(text) and not text.startswith("-") and _segments_stay(text),
-            "must be a branch, tag or commit: without blanks, control characters, ~ ^ : ? * [ \\, and empty, . or .. "
-            "segments",
-        ),
+def _revision(hub: str) -> Cel:
+    return Cel(
+        path(f"spec.source.{hub}.revision"),
+        " && ".join((forms.REVISION.cel(), "self != '@'", *(f"!self.{test}" for test in _NOT_A_REF))),
+        lambda text: forms.REVISION.fits(text) and text != "@" and _REF.search(text) is None,
+        "must be a branch, tag or commit as git names them: without blanks, ~ ^ : ? * [ \\ .. @{ // and control "
+        "characters, no part beginning with . or ending with .lock, not beginning with - and not ending with . or /",
     )
 
 
 def _repository(hub: str) -> Cel:
     return Cel(
         path(f"spec.source.{hub}.repository"),
-        f"{forms.REPOSITORY.cel()} && !self.contains('..') && !self.contains('--')",
-        lambda text: forms.REPOSITORY.fits(text) and ".." not in text and "--" not in text,
-        "must be owner/name, or a bare legacy name, of letters, digits, ., _ and -, without .. or --",
+        f"{forms.REPOSITORY.cel()} && !self.contains('..') && !self.contains('--') && !self.endsWith('.git')",
+        lambda text: forms.REPOSITORY.fits(text) and not any((".." in text, "--" in text, text.endswith(".git"))),
+        "must be owner/name, or a bare legacy name, of letters, digits, ., _ and -, without .., -- and .git at the end",
     )
 
 
 def _one_source(source: dict[str, Any]) -> bool:
     return sum(member in source for member in _MEMBERS) == 1
+
+
+def _visible(case: Case[ModelArtifact]) -> Iterator[Problem]:
+    # CEL's classes of Unicode are another version's than ours, so this is judged here alone.
+    hub = case.new.spec.source.hub
+    if hub is not None and not hub.revision.isprintable():
+        member = "huggingFace" if case.new.spec.source.hugging_face else "modelScope"
+        shown = hub.revision.encode("unicode_escape").decode()
+        words = f"holds an invisible character, so that two revisions look alike: {shown}"
+        yield Problem(("spec", "source", member, "revision"), words, "type the revision anew")
 
 
 def _image_version(case: Case[ModelArtifact]) -> Iterator[Problem]:
@@ -133,7 +146,17 @@ ROWS: tuple[Row, ...] = (
         "A revision is a branch, tag or commit, as git names them.",
         Where.CEL,
         "hubs.md",
-        tuple(cel for hub in _HUBS for cel in _revision(hub)),
+        tuple(map(_revision, _HUBS)),
+    ),
+    Row(
+        "artifact-revision-visible",
+        KIND,
+        "spec.source.{huggingFace,modelScope}.revision",
+        "A revision has no invisible character.",
+        Where.WEBHOOK,
+        "this project",
+        check=_visible,
+        scope=path("spec.source"),
     ),
     Row(
         "artifact-secret-name",
