@@ -5,6 +5,7 @@ Refuses kinds that nobody serves; those of Kubernetes and of other projects pass
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 from gpustack_models.core.kinds import BY_KIND
@@ -69,7 +70,7 @@ def _of_another(group: str, api_version: str) -> bool:
 
 
 def _near(group: str) -> bool:
-    return group in _OURS or bool(nearest(group, list(_OURS)) and "gpustac" in group.lower())
+    return bool(difflib.get_close_matches(group.lower(), _OURS, 1, 0.85))
 
 
 def _refused(rule: str, path: tuple[str, ...], message: str, hint: str = "") -> Violation:
