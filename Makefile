@@ -37,6 +37,9 @@ unit: venv  ## values only, no socket
 integration: venv  ## the command line, real clients, real disks
 	$(BIN)/pytest tests/integration -q
 
+demo: venv  ## a local hub with a small real model: resolve, download, verify, flip one bit, be refused
+	$(BIN)/python -m demo
+
 test: venv  ## every tier this machine can run; under CI=true none may be missing
 	$(BIN)/pytest tests
 

@@ -49,4 +49,4 @@ def default_cache() -> Path:
 
 
 if __name__ == "__main__":
-    print(minilm(Path(sys.argv[1]) if len(sys.argv) > 1 else default_cache()))  # noqa: T201 - its one answer
+    print(minilm(Path(sys.argv[1]) if len(sys.argv) > 1 else default_cache()))
