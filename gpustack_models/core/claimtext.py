@@ -5,7 +5,9 @@ Refuses a part that it does not know, by naming those it does.
 
 from __future__ import annotations
 
-from gpustack_models.core.facts import HOSTNAME_LABEL, NO_PROVISIONER, BindingMode, Claim, ClaimPhase
+from gpustack_models.core.coreobjects import BindingMode, ClaimPhase
+from gpustack_models.core.facts import HOSTNAME_LABEL, NO_PROVISIONER, Claim
+from gpustack_models.core.resource import JsonObject
 from gpustack_models.errors import GsmError, Reason
 
 MISSING = "Missing"
@@ -49,13 +51,9 @@ def _claim(name: str, parts: list[str]) -> Claim:
         storage_class="stated" if binding or _PROVISIONER in parts else "",
         binding_mode=binding or (BindingMode.WAIT if _PROVISIONER in parts else None),
         provisioner=NO_PROVISIONER if _PROVISIONER in parts else "stated",
-        node_affinity=_on(hosts) if hosts else None,
+        node_terms=_on(hosts) if hosts else None,
     )
 
 
-def _on(hosts: list[str]) -> dict[str, object]:
-    return {
-        "nodeSelectorTerms": [
-            {"matchExpressions": [{"key": HOSTNAME_LABEL, "operator": "In", "values": hosts}]},
-        ]
-    }
+def _on(hosts: list[str]) -> tuple[JsonObject, ...]:
+    return ({"matchExpressions": [{"key": HOSTNAME_LABEL, "operator": "In", "values": hosts}]},)

@@ -7,9 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
-from gpustack_models.core import paths
+from gpustack_models.core.coreobjects import (
+    BindingMode,
+    ClaimPhase,
+    CSINode,
+    NodeObject,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from gpustack_models.core.nodestore import DRIVER, NodeModelStore
 from gpustack_models.core.resource import JsonObject
 from gpustack_models.core.setting import DEFAULTS, Settings
@@ -18,27 +25,12 @@ HOSTNAME_LABEL = "kubernetes.io/hostname"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 
-class ClaimPhase(StrEnum):
-    """Where a claim stands (core/v1 PersistentVolumeClaimPhase)."""
-
-    PENDING = "Pending"
-    BOUND = "Bound"
-    LOST = "Lost"
-
-
-class BindingMode(StrEnum):
-    """When a class binds a claim (storage.k8s.io/v1 VolumeBindingMode)."""
-
-    IMMEDIATE = "Immediate"
-    WAIT = "WaitForFirstConsumer"
-
-
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A PersistentVolumeClaim with its class and volume.
 
-    `node_affinity` is the volume's `spec.nodeAffinity.required`; `other_pods` counts the Pods of others that mount the
-    claim now; `binding_mode` is None without a class.
+    `node_terms` are the volume's required node selector terms, ORed; `other_pods` counts the Pods of others that mount
+    the claim now; `binding_mode` is None without a class.
     """
 
     name: str
@@ -48,28 +40,30 @@ class Claim:
     binding_mode: BindingMode | None = None
     provisioner: str = ""
     volume: str = ""
-    node_affinity: JsonObject | None = None
+    node_terms: tuple[JsonObject, ...] | None = None
     deleting: bool = False
     other_pods: int = 0
 
     @classmethod
     def of(
-        cls, claim: JsonObject, storage_class: JsonObject | None, volume: JsonObject | None, other_pods: int = 0
+        cls,
+        claim: PersistentVolumeClaim,
+        storage_class: StorageClass | None,
+        volume: PersistentVolume | None,
+        other_pods: int = 0,
     ) -> Claim:
-        """From the three objects; a class or a volume that could not be read is None."""
-        mode = (storage_class or {}).get("volumeBindingMode") or BindingMode.IMMEDIATE
+        """From the three objects; a class or a volume that does not exist or could not be read is None."""
+        required = volume.spec.node_affinity.required if volume is not None else None
         return cls(
-            name=claim["metadata"]["name"],
-            phase=ClaimPhase(paths.get(claim, ("status", "phase")) or ClaimPhase.PENDING),
-            access_modes=tuple(
-                paths.get(claim, ("status", "accessModes")) or paths.get(claim, ("spec", "accessModes")) or ()
-            ),
-            storage_class=paths.get(claim, ("spec", "storageClassName")) or "",
-            binding_mode=BindingMode(mode) if storage_class is not None else None,
-            provisioner=(storage_class or {}).get("provisioner", ""),
-            volume=paths.get(claim, ("spec", "volumeName")) or "",
-            node_affinity=paths.get(volume, ("spec", "nodeAffinity", "required")),
-            deleting="deletionTimestamp" in claim["metadata"],
+            name=claim.metadata.name,
+            phase=claim.status.phase,
+            access_modes=claim.status.access_modes or claim.spec.access_modes,
+            storage_class=claim.spec.storage_class_name,
+            binding_mode=storage_class.volume_binding_mode if storage_class is not None else None,
+            provisioner=storage_class.provisioner if storage_class is not None else "",
+            volume=claim.spec.volume_name,
+            node_terms=required.node_selector_terms if required is not None else None,
+            deleting=claim.metadata.deletion_timestamp is not None,
             other_pods=other_pods,
         )
 
@@ -90,19 +84,17 @@ class Node:
     runtime_version: str = ""
 
     @classmethod
-    def of(cls, node: JsonObject, csi_node: JsonObject | None, store: NodeModelStore | None) -> Node:
-        """From the three objects; a CSINode or a store that could not be read is None."""
-        drivers = paths.get(csi_node, ("spec", "drivers")) or ()
-        images = paths.get(node, ("status", "images")) or ()
-        info = paths.get(node, ("status", "nodeInfo")) or {}
+    def of(cls, node: NodeObject, csi_node: CSINode | None, store: NodeModelStore | None) -> Node:
+        """From the three objects; a CSINode or a store that does not exist or could not be read is None."""
+        drivers = csi_node.spec.drivers if csi_node is not None else ()
         return cls(
-            name=node["metadata"]["name"],
-            hostname=(node["metadata"].get("labels") or {}).get(HOSTNAME_LABEL, ""),
-            lists_driver=any(driver.get("name") == DRIVER for driver in drivers),
+            name=node.metadata.name,
+            hostname=node.metadata.labels.get(HOSTNAME_LABEL, ""),
+            lists_driver=any(driver.name == DRIVER for driver in drivers),
             store=store,
-            images=frozenset(name for image in images for name in image.get("names") or ()),
-            kubelet_version=info.get("kubeletVersion", ""),
-            runtime_version=info.get("containerRuntimeVersion", ""),
+            images=frozenset(name for image in node.status.images for name in image.names),
+            kubelet_version=node.status.node_info.kubelet_version,
+            runtime_version=node.status.node_info.container_runtime_version,
         )
 
 

@@ -9,19 +9,27 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from gpustack_models.core import paths
+from gpustack_models.core import coreobjects
 from gpustack_models.core.artifact import ModelArtifact
+from gpustack_models.core.coreobjects import (
+    ClaimPhase,
+    CSIDriver,
+    CSINode,
+    NodeObject,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from gpustack_models.core.delivery.pods import DEFAULT_NAMESPACE
-from gpustack_models.core.facts import Claim, ClaimPhase, Cluster, Node
+from gpustack_models.core.facts import Claim, Cluster, Node
 from gpustack_models.core.kinds import BY_KIND
 from gpustack_models.core.nodestore import DRIVER, NodeModelStore
-from gpustack_models.core.resource import JsonObject, Resource
+from gpustack_models.core.resource import JsonObject, Record, Resource
 from gpustack_models.core.setting import Setting, Settings
 
 R = TypeVar("R", bound=Resource)
+C = TypeVar("C", bound=Record)
 
-#: Kinds of Kubernetes' own that say something of the cluster.
-FACTS = ("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSIDriver", "CSINode", "Node")
 #: A stand-in for the identity that an API server gives: an object of a file may not have one yet.
 NO_UID = "00000000-0000-0000-0000-000000000000"
 
@@ -42,26 +50,33 @@ class Given:
     """The objects of the files."""
 
     resources: tuple[Resource, ...]
-    others: Mapping[str, tuple[JsonObject, ...]]
+    others: tuple[Record, ...]
 
     @classmethod
     def of(cls, values: Iterable[JsonObject]) -> Given:
-        """From documents that `core.validation` let pass; kinds of no interest are left out."""
+        """From documents that `core.validation` let pass; kinds of no interest are left out.
+
+        Raises GsmError(InvalidInput) for an object of Kubernetes' own that cannot be read.
+        """
         resources: list[Resource] = []
-        others: dict[str, list[JsonObject]] = {kind: [] for kind in FACTS}
+        others: list[Record] = []
         for value in values:
             kind = value["kind"]
             resource = BY_KIND.get(kind)
             if resource is not None and value["apiVersion"] == resource.KIND.api_version:
                 resources.append(_with_uid(resource.parse(value)))
-            elif kind in others:
-                others[kind].append(value)
-        return cls(tuple(resources), {kind: tuple(found) for kind, found in others.items()})
+            elif kind in coreobjects.KINDS:
+                others.append(coreobjects.read(coreobjects.KINDS[kind], value))
+        return cls(tuple(resources), tuple(others))
 
     def every(self, kind: type[R]) -> tuple[R, ...]:
         """The objects of a kind, by namespace and name."""
         found = [resource for resource in self.resources if isinstance(resource, kind)]
         return tuple(sorted(found, key=lambda each: (namespace_of(each), each.name)))
+
+    def core(self, kind: type[C]) -> tuple[C, ...]:
+        """The objects of one of Kubernetes' own kinds, in the order of the files."""
+        return tuple(each for each in self.others if isinstance(each, kind))
 
     def artifacts(self, namespace: str) -> dict[str, ModelArtifact]:
         """A namespace's artifacts, by name."""
@@ -107,9 +122,9 @@ def cluster(given: Given, stated: Stated, namespace: str) -> Cluster:
 def _has_driver(given: Given, stated: Stated) -> bool:
     if stated.csi_driver is not None:
         return stated.csi_driver
-    drivers = given.others["CSIDriver"]
+    drivers = given.core(CSIDriver)
     # Without any, the files say nothing of drivers, and a laptop assumes the cluster that the person has in mind.
-    return not drivers or any(paths.get(each, ("metadata", "name")) == DRIVER for each in drivers)
+    return not drivers or any(each.metadata.name == DRIVER for each in drivers)
 
 
 def claims(given: Given, stated: Stated, namespace: str) -> dict[str, Claim | None]:
@@ -123,7 +138,7 @@ def assumed(given: Given, stated: Stated, namespace: str) -> list[str]:
     return [
         name
         for name in dict.fromkeys(_claims_named(given, namespace))
-        if name not in stated.claims and not given.others["PersistentVolumeClaim"]
+        if name not in stated.claims and not given.core(PersistentVolumeClaim)
     ]
 
 
@@ -135,32 +150,24 @@ def _claims_named(given: Given, namespace: str) -> list[str]:
 def _claim(name: str, given: Given, stated: Stated, namespace: str) -> Claim | None:
     if name in stated.claims:
         return stated.claims[name]
-    written = given.others["PersistentVolumeClaim"]
+    written = given.core(PersistentVolumeClaim)
     if not written:
         return Claim(name, ClaimPhase.BOUND, _SHARED)
-    claim = next((each for each in written if _is(each, name) and _namespace(each) == namespace), None)
-    if claim is None:
+    places = ((each, each.metadata) for each in written)
+    found = next(
+        (each for each, at in places if at.name == name and (at.namespace or DEFAULT_NAMESPACE) == namespace), None
+    )
+    if found is None:
         return None
-    storage_class = _named(given, "StorageClass", paths.get(claim, ("spec", "storageClassName")))
-    return Claim.of(claim, storage_class, _named(given, "PersistentVolume", paths.get(claim, ("spec", "volumeName"))))
-
-
-def _named(given: Given, kind: str, name: object) -> JsonObject | None:
-    return next((each for each in given.others[kind] if _is(each, name)), None)
-
-
-def _is(value: JsonObject, name: object) -> bool:
-    return bool(paths.get(value, ("metadata", "name")) == name)
-
-
-def _namespace(value: JsonObject) -> str:
-    return paths.get(value, ("metadata", "namespace")) or DEFAULT_NAMESPACE
+    classes = {each.metadata.name: each for each in given.core(StorageClass)}
+    volumes = {each.metadata.name: each for each in given.core(PersistentVolume)}
+    return Claim.of(found, classes.get(found.spec.storage_class_name), volumes.get(found.spec.volume_name))
 
 
 def _nodes(given: Given) -> tuple[Node, ...]:
     stores = {each.name: each for each in given.every(NodeModelStore)}
-    nodes = given.others["Node"]
+    csi_nodes = {each.metadata.name: each for each in given.core(CSINode)}
     return tuple(
-        Node.of(node, _named(given, "CSINode", node["metadata"]["name"]), stores.get(node["metadata"]["name"]))
-        for node in nodes
+        Node.of(node, csi_nodes.get(node.metadata.name), stores.get(node.metadata.name))
+        for node in given.core(NodeObject)
     )

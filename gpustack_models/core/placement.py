@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from gpustack_models.core.facts import HOSTNAME_LABEL, NO_PROVISIONER, BindingMode, Claim, ClaimPhase, Node
+from gpustack_models.core.coreobjects import BindingMode, ClaimPhase
+from gpustack_models.core.facts import HOSTNAME_LABEL, NO_PROVISIONER, Claim, Node
 from gpustack_models.core.nodestore import ModelState, StoredModel
 from gpustack_models.core.reasons import Blocked, WeightsReason
 from gpustack_models.core.resource import JsonObject, condition
@@ -71,9 +72,7 @@ def _not_bound(what: str, next_step: str) -> Blocked:
 
 def claim_terms(claim: Claim | None) -> tuple[Term, ...] | None:
     """The node selector terms of a bound claim's volume, ORed; None when any node will do."""
-    if claim is None or claim.phase is not ClaimPhase.BOUND or claim.node_affinity is None:
-        return None
-    return tuple(claim.node_affinity.get("nodeSelectorTerms") or ())
+    return claim.node_terms if claim is not None and claim.phase is ClaimPhase.BOUND else None
 
 
 def holders(digest: str, nodes: Sequence[Node] | None) -> tuple[str, ...]:

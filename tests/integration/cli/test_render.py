@@ -167,6 +167,28 @@ def test_a_bad_option_is_told(arguments: list[str], said: str, gsm: Gsm, tmp_pat
     assert said in ran.err
 
 
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ("{metadata: {name: models}, status: {phase: bound}}", "PersistentVolumeClaim 'models': status.phase"),
+        ("{metadata: {name: models}, spec: []}", "PersistentVolumeClaim 'models': spec"),
+    ],
+    ids=["no-such-phase", "a-list"],
+)
+def test_an_unreadable_fact_is_told(claim: str, said: str, gsm: Gsm) -> None:
+    fact = f"\n---\napiVersion: v1\nkind: PersistentVolumeClaim\n{claim[1:-1].replace(', s', chr(10) + 's')}\n"
+    ran = gsm("render", "-f", "-", stdin=ARTIFACT + DEPLOYMENT + fact)
+    assert ran.status == 2
+    assert said in ran.err
+
+
+def test_an_image_needs_an_api_server_that_mounts_it(gsm: Gsm) -> None:
+    file = examples.FOLDER / "image-vllm" / "input.yaml"
+    ran = gsm("render", "-f", file, "--kubernetes-version", "1.34")
+    assert (ran.status, ran.out) == (1, "")
+    assert "1.35" in ran.err
+
+
 def test_files_without_a_workload_are_told(gsm: Gsm) -> None:
     ran = gsm("render", "-f", "-", stdin=ARTIFACT)
     assert ran.status == 2

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpustack_models.core.facts import ClaimPhase
+from gpustack_models.core.coreobjects import ClaimPhase
 from gpustack_models.core.given import NO_UID, Given, Stated, assumed, claims, cluster, settings
 from gpustack_models.core.rendering import leans_on_no_uid, render, with_status
 from gpustack_models.core.resource import JsonObject

@@ -12,7 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpustack_models.core.facts import BindingMode, Claim, ClaimPhase, Node
+from gpustack_models.core.coreobjects import (
+    BindingMode,
+    ClaimPhase,
+    CSINode,
+    NodeObject,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    read,
+)
+from gpustack_models.core.facts import Claim, Node
 from gpustack_models.core.nodestore import NodeModelStore
 from gpustack_models.core.placement import (
     Term,
@@ -24,6 +34,8 @@ from gpustack_models.core.placement import (
     placed,
     preferred,
 )
+from gpustack_models.core.resource import Record
+from gpustack_models.errors import GsmError
 
 DIGEST = "sha256:" + "a" * 64
 OTHER = "sha256:" + "b" * 64
@@ -99,10 +111,10 @@ def test_a_claim_is_read_from_its_objects() -> None:
         "spec": {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast", "volumeName": "pv-1"},
         "status": {"phase": "Bound", "accessModes": ["ReadWriteOnce", "ReadOnlyMany"]},
     }
-    storage_class = {"provisioner": "csi.example.com", "volumeBindingMode": "WaitForFirstConsumer"}
-    terms = {"nodeSelectorTerms": [_in("zone", "a")]}
-    volume = {"spec": {"nodeAffinity": {"required": terms}}}
-    assert Claim.of(claim, storage_class, volume, 2) == Claim(
+    fast = {"metadata": {"name": "fast"}, "provisioner": "csi.example.com", "volumeBindingMode": "WaitForFirstConsumer"}
+    affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [_in("zone", "a")]}}}
+    volume = read(PersistentVolume, {"metadata": {"name": "pv-1"}, "spec": affinity})
+    assert Claim.of(read(PersistentVolumeClaim, claim), read(StorageClass, fast), volume, 2) == Claim(
         "models",
         ClaimPhase.BOUND,
         ("ReadWriteOnce", "ReadOnlyMany"),
@@ -110,18 +122,43 @@ def test_a_claim_is_read_from_its_objects() -> None:
         WAIT,
         "csi.example.com",
         "pv-1",
-        terms,
+        (_in("zone", "a"),),
         deleting=True,
         other_pods=2,
     )
-    bare = Claim.of({"metadata": {"name": "models"}, "spec": {}}, {"provisioner": "x"}, None)
-    assert (bare.phase, bare.binding_mode, bare.node_affinity) == (ClaimPhase.PENDING, NOW, None)
+    slow = read(StorageClass, {"metadata": {"name": "slow"}, "provisioner": "x"})
+    bare = Claim.of(read(PersistentVolumeClaim, {"metadata": {"name": "models"}, "spec": {}}), slow, None)
+    assert (bare.phase, bare.binding_mode, bare.node_terms) == (ClaimPhase.PENDING, NOW, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        (
+            PersistentVolumeClaim,
+            {"kind": "PersistentVolumeClaim", "metadata": {}},
+            "PersistentVolumeClaim '': metadata.name",
+        ),
+        (
+            PersistentVolumeClaim,
+            {"kind": "PersistentVolumeClaim", "metadata": {"name": "m"}, "status": {"phase": "bound"}},
+            "PersistentVolumeClaim 'm': status.phase: Input should be 'Pending', 'Bound' or 'Lost'",
+        ),
+        (NodeObject, {"kind": "Node", "metadata": {"name": "n"}, "status": []}, "Node 'n': status"),
+        (CSINode, {"kind": "CSINode", "metadata": "n"}, "CSINode '': metadata"),
+    ],
+    ids=["no-name", "no-such-phase", "a-list", "a-text"],
+)
+def test_what_cannot_be_read_is_named(kind: type[Record], value: dict[str, Any], said: str) -> None:
+    with pytest.raises(GsmError) as caught:
+        read(kind, value)
+    assert said in caught.value.message
 
 
 def test_only_a_bound_claim_adds_its_volumes_nodes() -> None:
-    terms = {"nodeSelectorTerms": [_in("zone", "a")]}
-    assert claim_terms(replace(BOUND, node_affinity=terms)) == (_in("zone", "a"),)
-    assert claim_terms(replace(PENDING, node_affinity=terms)) is None
+    terms = (_in("zone", "a"),)
+    assert claim_terms(replace(BOUND, node_terms=terms)) == (_in("zone", "a"),)
+    assert claim_terms(replace(PENDING, node_terms=terms)) is None
     assert claim_terms(BOUND) is None
     assert claim_terms(None) is None
 
@@ -299,10 +336,10 @@ def test_a_node_is_read_from_its_objects() -> None:
             "nodeInfo": {"kubeletVersion": "v1.36.3", "containerRuntimeVersion": "containerd://2.3.7"},
         },
     }
-    csi_node = {"spec": {"drivers": [{"name": "model.csi.gpustack.ai"}]}}
+    csi_node = {"metadata": {"name": "n"}, "spec": {"drivers": [{"name": "model.csi.gpustack.ai", "nodeID": "n"}]}}
     store = _store()
-    assert Node.of(node, csi_node, store) == Node(
+    assert Node.of(read(NodeObject, node), read(CSINode, csi_node), store) == Node(
         "n", "n.local", True, store, frozenset({IMAGE, "x"}), "v1.36.3", "containerd://2.3.7"
     )
-    bare = Node.of({"metadata": {"name": "n"}}, None, None)
+    bare = Node.of(read(NodeObject, {"metadata": {"name": "n"}}), None, None)
     assert (bare.hostname, bare.lists_driver, bare.images) == ("", False, frozenset())

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from gpustack_models.core.artifact import ModelArtifact
+from gpustack_models.core.coreobjects import ClaimPhase
 from gpustack_models.core.deployment import ModelDeployment
-from gpustack_models.core.facts import Claim, ClaimPhase, Cluster
+from gpustack_models.core.facts import Claim, Cluster
 from gpustack_models.core.setting import Settings
 
 COMMIT = "7ae557604adf67be50417f59c2c2f167def9a775"

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from gpustack_models.core.artifact import ModelArtifact
+from gpustack_models.core.coreobjects import BindingMode, ClaimPhase
 from gpustack_models.core.delivery.plan import plan
 from gpustack_models.core.deployment import ModelDeployment
-from gpustack_models.core.facts import BindingMode, Claim, ClaimPhase, Cluster
+from gpustack_models.core.facts import Claim, Cluster
 from tests.unit.core.delivery.make import DIGEST, EXPECTED, artifact, bound, cluster, deployment, is_resolved, role
 
 FILTER = {"allowPatterns": ["*.safetensors"]}

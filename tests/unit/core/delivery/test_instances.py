@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from gpustack_models.core.artifact import ModelArtifact
+from gpustack_models.core.coreobjects import ClaimPhase
 from gpustack_models.core.delivery.instances import plan_instance
-from gpustack_models.core.facts import Claim, ClaimPhase, Cluster, Node
+from gpustack_models.core.facts import Claim, Cluster, Node
 from gpustack_models.core.instance import Instance
 from gpustack_models.core.nodestore import NodeModelStore
 from gpustack_models.core.resource import JsonObject
@@ -179,8 +180,8 @@ def test_a_stopped_instance_has_no_pod_and_waits_for_nothing() -> None:
 
 
 def test_every_claim_places_a_pinned_instance_and_nothing_is_preferred() -> None:
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
-    facts = replace(cluster(claim=replace(bound(), node_affinity=terms)), nodes=(NEW,))
+    terms = ({"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]},)
+    facts = replace(cluster(claim=replace(bound(), node_terms=terms)), nodes=(NEW,))
     pod = _pod(
         instance("claim", "hub", nodeName="worker-1"), {"claim": artifact("claim"), "hub": artifact("image")}, facts
     )
