@@ -16,14 +16,13 @@ from gpustack_models.cli import lazy, options
 from gpustack_models.cli.asking import Asking
 from gpustack_models.cli.output import Output, counted, report
 from gpustack_models.core.artifact import ModelArtifact
+from gpustack_models.core.delivery.decision import DELIVERY_MODE
 from gpustack_models.core.given import NO_UID, Given, Stated, assumed, namespace_of, settings
 from gpustack_models.core.rendering import Rendered, leans_on_no_uid
 from gpustack_models.core.setting import BY_NAME
 from gpustack_models.errors import GsmError, Reason
 
 app = lazy.single()
-
-DELIVERY_MODE = "model-artifact-delivery-mode"
 
 
 class Format(StrEnum):

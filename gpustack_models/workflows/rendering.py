@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from gpustack_models.core import values
 from gpustack_models.core.artifact import ModelArtifact
+from gpustack_models.core.delivery.decision import MODELSCOPE_ENDPOINT
+from gpustack_models.core.delivery.weights import HUGGINGFACE_ENDPOINT
 from gpustack_models.core.refs import HubKind, HubRef
 from gpustack_models.core.rendering import resolved_by
 from gpustack_models.core.resource import JsonObject
@@ -21,8 +23,8 @@ from gpustack_models.workflows.questions import Item
 from gpustack_models.workflows.resolve import Resolution
 
 _ENDPOINTS = {
-    HubKind.HUGGING_FACE: "model-artifact-huggingface-endpoint",
-    HubKind.MODEL_SCOPE: "model-artifact-modelscope-endpoint",
+    HubKind.HUGGING_FACE: HUGGINGFACE_ENDPOINT,
+    HubKind.MODEL_SCOPE: MODELSCOPE_ENDPOINT,
 }
 REVALIDATE_INTERVAL = "model-artifact-revalidate-interval"
 
