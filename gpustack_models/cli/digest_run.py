@@ -56,7 +56,7 @@ def targets(out: Output, ask: Asking, named: Sequence[str], how: How) -> Iterato
         found, path = looked_up.get(text), paths[text]
         try:
             if isinstance(found, GsmError):
-                yield found
+                yield found if "://" in text else _of_bare(text, found)
             elif found is not None:
                 yield Answer(folders.manifest_in(found))
             elif path is not None:
@@ -65,6 +65,12 @@ def targets(out: Output, ask: Asking, named: Sequence[str], how: How) -> Iterato
                 yield Answer(done.manifest, done.rule.value)
         except GsmError as error:
             yield error
+
+
+def _of_bare(text: str, error: GsmError) -> GsmError:
+    # A bare name is a folder first: most often it is the folder's name that was mistyped.
+    hint = f"{error.hint}; " if error.hint else ""
+    return GsmError(error.reason, error.message, hint=f"{hint}there is no folder {text!r} here either")
 
 
 def listing(file: str, patterns: Patterns | None) -> Answer | GsmError:

@@ -70,6 +70,8 @@ def verify(
         raise options.usage("nothing to verify was named", "gsm verify --help")
     if len(given) - 1 + bool(digest) + bool(manifest) != 1:
         raise options.usage("a folder is compared with one thing", "give a reference, or --digest, or --manifest")
+    if "://" in given[0] and not given[0].lower().startswith("file:"):
+        raise options.usage(f"{given[0]} is no folder", "the folder comes first, then what it should be")
     if quick and digest:
         raise options.usage("a digest says nothing of sizes", "give a reference or --manifest with --quick")
     if (like or sha256) and not digest:

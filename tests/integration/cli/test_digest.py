@@ -62,6 +62,12 @@ def test_the_clients_bookkeeping_is_left_out_and_a_folder_s_name_says_nothing(gs
     assert gsm("digest", "-q", tmp_path / "other").out.strip() != ran.out.split()[0]
 
 
+def test_a_mistyped_folder_is_no_silent_reference(gsm: Gsm, local_hub: HubFactory, tmp_path: Path) -> None:
+    ran = gsm("digest", "modle", hub=local_hub(), cwd=tmp_path)
+    assert ran.status == 11
+    assert "there is no folder 'modle' here either" in ran.err
+
+
 def test_when_nothing_tells_the_choices_are_shown(gsm: Gsm, tmp_path: Path) -> None:
     folder = write_tree(tmp_path / "plain", {"a": "1", "b": "2"})
     ran = gsm("digest", folder)

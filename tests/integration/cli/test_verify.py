@@ -160,6 +160,7 @@ def test_a_check_of_nothing_says_so(gsm: Gsm, tmp_path: Path) -> None:
 USAGE = {
     "nothing": ((), "nothing to verify was named"),
     "a-folder-alone": (("x",), "compared with one thing"),
+    "the-wrong-way-round": (("hf://a/b", "x"), "the folder comes first"),
     "two-things": (("x", "a/b", "--manifest", "m"), "compared with one thing"),
     "quick-with-a-digest": (("x", "--digest", "sha256:" + "0" * 64, "--quick"), "says nothing of sizes"),
     "like-with-a-reference": (("x", "a/b", "--sha256"), "go with --digest"),
