@@ -55,7 +55,8 @@ class Catalog:
         clock: Callable[[], float] = time.monotonic,
         wall_clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        self.folder = folder
+        # Absolute, so that it stays the same folder when the process moves to another.
+        self.folder = folder.absolute()
         self.patience = patience
         self._clock = clock
         self._wall_clock = wall_clock

@@ -62,11 +62,19 @@ class HashCache:
         return dict(sorted(missing.items(), key=lambda item: item[0].path))
 
     def add(self, needs: Mapping[FileKey, bool], progress: Callable[[int], None], stop: threading.Event) -> None:
-        """Hash files. Raises GsmError (StorageFailed, NotFound, Canceled)."""
+        """Hash files, given by absolute paths. Raises GsmError: SourceUnavailable for one that went away meanwhile,
+        StorageFailed, Canceled.
+        """
         missing = self.missing(needs)
         jobs = [HashJob(key.path, BOTH if blob else (Algorithm.SHA256,)) for key, blob in missing.items()]
-        # The paths are absolute, so the root they are opened below plays no part.
-        for key, hashed in zip(missing, hash_files(jobs, Path("/"), progress=progress, stop=stop), strict=True):
+        try:
+            # The root plays no part below absolute paths.
+            results = hash_files(jobs, Path("/"), progress=progress, stop=stop)
+        except GsmError as error:
+            if error.reason is not Reason.NOT_FOUND:
+                raise
+            raise GsmError(Reason.SOURCE_UNAVAILABLE, error.message, hint="ask again", retry_after=1) from error
+        for key, hashed in zip(missing, results, strict=True):
             if hashed.size != key.size:
                 raise GsmError(Reason.STORAGE_FAILED, f"{key.path} changed while it was read")
             with self._lock:

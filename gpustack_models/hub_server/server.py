@@ -138,8 +138,8 @@ class LocalHub:
 
     def wait(self) -> None:
         """Return when the hub has ended; interruptible."""
-        while self._thread and self._thread.is_alive():
-            self._thread.join(0.5)
+        if self._thread:
+            self._thread.join()
 
     def __enter__(self) -> Self:
         try:

@@ -184,6 +184,17 @@ def test_bytes_that_changed_since_they_were_hashed_are_not_served(publish: Publi
     assert HTTP.get(url).status_code == 404
 
 
+def test_a_folder_may_be_given_as_one_from_here(
+    publish: Publish, repositories: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish("org/model", {"config.json": "{}"})
+    monkeypatch.chdir(repositories.parent)
+    with LocalHub(Path(repositories.name)) as hub:
+        monkeypatch.chdir("/")
+        assert paths(hub) == ["config.json"]
+        assert HTTP.get(f"{hub.url}/org/model/resolve/main/config.json").text == "{}"
+
+
 def test_a_repository_that_appears_is_served(publish: Publish, local_hub: HubFactory) -> None:
     hub = local_hub()
     assert hub.repositories() == []
