@@ -164,7 +164,7 @@ def test_what_validate_refuses_is_refused_with_its_words(gsm: Gsm, tmp_path: Pat
         (["--claim", "models=Bond"], "'Bond' says nothing of a claim"),
         (["--delivery", "node"], "node"),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_bad_option_is_told(arguments: list[str], said: str, gsm: Gsm, tmp_path: Path) -> None:
     file = tmp_path / "chat.yaml"

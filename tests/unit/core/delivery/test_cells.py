@@ -98,7 +98,9 @@ ROWS = {
     "image-under-Node": Row("image", "Node", MOUNT, {"image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}}),
 }
 ENGINES = ("vLLM", "SGLang")
-CELLS = list(product(ENGINES, ROWS, ("managed", "take-over"), ("plain", "kv")))
+CELLS = [
+    pytest.param(*cell, id="-".join(cell)) for cell in product(ENGINES, ROWS, ("managed", "take-over"), ("plain", "kv"))
+]
 
 
 def _command(engine: str) -> list[str]:
@@ -144,7 +146,7 @@ def _rendered(engine: str, row: Row, kind: str, kv: str) -> dict[str, Any]:
     return template.spec
 
 
-@pytest.mark.parametrize(("engine", "name", "kind", "kv"), CELLS, ids="-".join)
+@pytest.mark.parametrize(("engine", "name", "kind", "kv"), CELLS)
 def test_cell(engine: str, name: str, kind: str, kv: str) -> None:
     row = ROWS[name]
     spec = _rendered(engine, row, kind, kv)

@@ -119,7 +119,7 @@ def test_a_managed_role_has_three_probes_of_its_port() -> None:
         (["--served_model_name=qwen-7b"], "--served-model-name"),
         (["--por=8000"], "--port"),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_the_role_states_the_operator_leaves_out(stated: list[str], left_out: str) -> None:
     arguments = _container(deployment("vLLM", role(extraArgs=stated)))["args"]

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NoReturn
 
 
@@ -127,6 +128,7 @@ def sglang(line: Sequence[str], files: Mapping[str, Mapping[str, Any]]) -> Outco
     )
 
 
+@cache
 def _vllm_parser() -> argparse.ArgumentParser:
     parser = _Loud(prog="vllm serve")
     parser.add_argument("model_tag", nargs="?")
@@ -140,6 +142,7 @@ def _vllm_parser() -> argparse.ArgumentParser:
     return parser
 
 
+@cache
 def _sglang_parser() -> argparse.ArgumentParser:
     parser = _Loud(prog="sglang")
     parser.add_argument("--model-path", "--model", required=True)

@@ -193,18 +193,18 @@ def test_name_and_address_are_judged_without_an_artifact_too(engine: str, option
 
 @pytest.mark.parametrize("value", ["secret-value", None], ids=["literal", "valueFrom"])
 @pytest.mark.parametrize(
-    ("engine", "name"), [(engine, row.name) for engine in ENGINES.values() for row in engine.variables], ids=str
+    ("engine", "name"), [(engine.name, row.name) for engine in ENGINES.values() for row in engine.variables]
 )
 def test_each_owned_variable_is_refused_while_an_artifact_is_referenced(
-    engine: Engine, name: str, value: str | None
+    engine: str, name: str, value: str | None
 ) -> None:
     role = RoleLine("spec.roles[0]", 8000, (), (Variable("MY_" + name, "x"), Variable(name, value)))
-    (found,) = violations(engine, role, Context("qwen-7b", artifact=True))
+    (found,) = violations(ENGINES[engine], role, Context("qwen-7b", artifact=True))
     assert (found.field, found.token) == ("spec.roles[0].env[1].name", name)
     assert found.rule == "env-" + name.lower().replace("_", "-")
     assert name in found.message
     assert "secret-value" not in found.message
-    assert violations(engine, role, NOTHING) == ()
+    assert violations(ENGINES[engine], role, NOTHING) == ()
 
 
 def test_proxies_and_look_alikes_of_variables_pass() -> None:

@@ -169,7 +169,7 @@ def _what_counts(outcome: Outcome, kv: bool) -> tuple[object, ...]:
     return (*weights, names, outcome.host, outcome.port, outcome.kv if kv else None)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True, database=None)
+@settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(_cases("vLLM"))
 @example((["other"], "mounted", False))
 @example((["-.a", "v"], "mounted", False))
@@ -186,7 +186,7 @@ def test_no_line_of_a_role_makes_vllm_serve_something_else(case: tuple[list[str]
     _check("vLLM", *case)
 
 
-@settings(max_examples=500, deadline=None, derandomize=True, database=None)
+@settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(_cases("SGLang"))
 @example((["--model", "other"], "mounted", False))
 @example((["--rev", "main"], "engine", False))
