@@ -187,12 +187,12 @@ def _read(request: Request, url: str, response: httpcore.Response) -> Answer:
     if request.method == "HEAD":
         return Answer(response.status, headers, b"", url)
     chunks: Iterable[bytes] = response.iter_stream()
-    if response.status >= 300:
-        return Answer(response.status, headers, _beginning(chunks), url)
     encoding = headers.get("content-encoding", "identity").strip().lower()
     if encoding in ("gzip", "x-gzip"):
         chunks = _inflated(chunks)
-    elif encoding not in ("identity", ""):
+    if response.status >= 300:
+        return Answer(response.status, headers, _beginning(chunks), url)
+    if encoding not in ("gzip", "x-gzip", "identity", ""):
         message = f"{request.name}: {_host(url)} answered in an unknown encoding, {encoding!r:.40}"
         raise GsmError(Reason.SOURCE_UNAVAILABLE, message)
     return Answer(response.status, headers, _whole(chunks, request.name, _length(headers)), url)

@@ -203,6 +203,16 @@ def test_of_a_refusal_no_more_than_its_beginning_is_read() -> None:
     assert sent < 64 << 20
 
 
+def test_a_refusal_may_be_compressed_too() -> None:
+    # A code in its body may be all that tells a missing revision from a missing repository.
+    envelope = gzip.compress(b'{"Code": 10990101004}')
+    with serving(lambda peer, _asked: peer.answer("404 x", envelope, Content_Encoding="gzip")) as server:
+        assert ask(server.url).body == b'{"Code": 10990101004}'
+    bomb = gzip.compress(bytes(64 << 20))
+    with serving(lambda peer, _asked: peer.answer("404 x", bomb, Content_Encoding="gzip")) as server:
+        assert len(ask(server.url).body) == 64 << 10
+
+
 Dripping = Callable[[Peer, Asked], None]
 
 
