@@ -5,12 +5,11 @@ Refuses to check anything, and to print; it gives text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from gpustack_models.cli.output import printable
+from gpustack_models.cli.output import json_text, printable
 
 
 class CheckFormat(StrEnum):
@@ -58,7 +57,7 @@ def _table(checks: Sequence[Check], _suite: str) -> str:
 
 def _json(checks: Sequence[Check], _suite: str) -> str:
     kept = ({key: value for key, value in asdict(check).items() if value != "" and value != 0} for check in checks)
-    return json.dumps(list(kept), indent=2, ensure_ascii=False) + "\n"
+    return json_text(list(kept)) + "\n"
 
 
 def _github(checks: Sequence[Check], _suite: str) -> str:
@@ -69,7 +68,7 @@ def _github(checks: Sequence[Check], _suite: str) -> str:
             places = {"file": check.file, "line": str(check.line or ""), "title": check.reason or "failed"}
             properties = ",".join(f"{key}={_property(value)}" for key, value in places.items() if value)
             text = f"{check.name}: {check.message}" + (f" ({check.hint})" if check.hint else "")
-            lines.append(f"::error {properties}::{_data(text)}\n")
+            lines.append(printable(f"::error {properties}::{_data(text)}") + "\n")
     counted = {outcome: sum(check.outcome is outcome for check in checks) for outcome in Outcome}
     return "".join(lines) + ", ".join(f"{count} {outcome}" for outcome, count in counted.items() if count) + "\n"
 

@@ -14,7 +14,7 @@ from gpustack_models.cli import lazy
 from gpustack_models.cli.output import Output
 from gpustack_models.errors import GsmError, Reason
 
-app = typer.Typer(add_completion=False)
+app = lazy.single()
 
 
 class Format(StrEnum):

@@ -11,11 +11,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import typer
 
-from gpustack_models.errors import GsmError
+from gpustack_models.errors import GsmError, Reason
 
 #: What a shell reports of a process whose reader went away (128 + SIGPIPE).
 BROKEN_PIPE_EXIT_STATUS = 141
@@ -36,16 +36,21 @@ class Output:
 
     def raw(self, data: bytes) -> None:
         """Bytes for stdout, as they are (a canonical manifest is bytes)."""
+        if _is_closed(sys.stdout):
+            return
         try:
             sys.stdout.flush()
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         except BrokenPipeError:
             _reader_went_away()
+        except OSError as error:
+            _discard(sys.stdout)
+            raise GsmError(Reason.STORAGE_FAILED, f"standard output cannot be written: {error.strerror}") from error
 
     def json(self, value: Any) -> None:
         """A value for stdout as JSON, indented by two."""
-        self.data(json.dumps(value, indent=2, ensure_ascii=False))
+        self.data(json_text(value))
 
     def yaml(self, *documents: Any) -> None:
         """Values for stdout as YAML documents."""
@@ -110,6 +115,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def json_text(value: Any) -> str:
+    """A value as JSON that is safe on a terminal: what is not printable is escaped, as JSON can."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1] for letter in text)
+
+
 def size_text(size: int) -> str:
     """Bytes as a person reads them, the exact number first."""
     value, unit = float(size), "B"
@@ -130,6 +143,8 @@ def _styled(text: str, color: str) -> str:
 
 
 def _talk(text: str, label: str = "", color: str = "") -> None:
+    if _is_closed(sys.stderr):
+        return
     safe = "\n".join(printable(line) for line in text.split("\n"))
     try:
         print(f"{_styled(label, color)} {safe}" if label else safe, file=sys.stderr, flush=True)  # noqa: T201
@@ -137,9 +152,18 @@ def _talk(text: str, label: str = "", color: str = "") -> None:
         _reader_went_away()
 
 
+def _is_closed(stream: TextIO | None) -> bool:
+    # A process that was started with `>&-` has no stream at all.
+    return stream is None
+
+
 def _reader_went_away() -> NoReturn:
-    # The interpreter flushes both streams on its way out, and must find an open one.
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        os.dup2(nowhere, stream.fileno())
+    _discard(sys.stdout, sys.stderr)
     raise typer.Exit(BROKEN_PIPE_EXIT_STATUS)
+
+
+def _discard(*streams: TextIO) -> None:
+    # The interpreter flushes its streams on its way out, and must find ones that take what is left.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in streams:
+        os.dup2(nowhere, stream.fileno())

@@ -5,10 +5,13 @@ Refuses reading; documents given by a person are read in `gpustack_models.core.d
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import yaml
+
+from gpustack_models.core.scalars import is_text
+
+_TEXT = "tag:yaml.org,2002:str"
 
 
 class _Dumper(yaml.SafeDumper):
@@ -16,16 +19,12 @@ class _Dumper(yaml.SafeDumper):
         return True
 
     def choose_scalar_style(self) -> Any:
-        # An apostrophe would have to be doubled between apostrophes.
         style = super().choose_scalar_style()
-        return '"' if style == "'" and "'" in getattr(self.event, "value", "") else style
-
-
-# What kubectl's reader takes for a truth value or a number although PyYAML's does not: quoted, or it would change.
-_Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"[yYnN]\Z"), list("yYnN"))
-_Dumper.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?(?:\d+[eE][-+]?\d+|0[oO][0-7]+)\Z"), list("-+0123456789")
-)
+        value, tag = getattr(self.event, "value", ""), getattr(self.event, "tag", None)
+        if tag == _TEXT and not style and not is_text(value):
+            style = "'"
+        # An apostrophe would have to be doubled between apostrophes.
+        return '"' if style == "'" and "'" in value else style
 
 
 def dump(value: Any) -> str:

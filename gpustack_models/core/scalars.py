@@ -5,6 +5,7 @@ Refuses what JSON cannot carry: infinities and tags of other types.
 
 from __future__ import annotations
 
+import math
 import re
 
 Scalar = str | int | float | bool | None
@@ -29,6 +30,14 @@ def resolve(text: str, *, plain: bool, tag: str | None) -> Scalar:
     return _plain(text) if plain else text
 
 
+def is_text(text: str) -> bool:
+    """Whether a text may stand plain, without quotes, and still be read as that text."""
+    try:
+        return _plain(text) == text
+    except ValueError:
+        return False
+
+
 def _plain(text: str) -> Scalar:
     if not text or text[0] not in "0123456789+-.~nNyYtTfFoO":
         return text or None
@@ -40,6 +49,8 @@ def _plain(text: str) -> Scalar:
         return _integer(text)
     if _FLOAT.fullmatch(text):
         number = float(text.replace("_", ""))
+        if math.isinf(number):
+            return text
         return int(number) if number.is_integer() and abs(number) < _LARGEST else number
     if _NOT_JSON.fullmatch(text):
         raise ValueError(f"{text} is a number that JSON cannot carry")

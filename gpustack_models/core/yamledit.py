@@ -5,7 +5,6 @@ Refuses an edit whose result would not read back as asked (a value behind an ali
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +14,12 @@ from yaml.nodes import MappingNode, ScalarNode
 
 from gpustack_models.core.documents import Document, read
 from gpustack_models.core.paths import Path
+from gpustack_models.core.scalars import is_text
 from gpustack_models.core.yamlbuilder import DocumentError
 from gpustack_models.errors import GsmError, Reason
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Node = Any  # the library's nodes carry no types for their members
-
-#: What some YAML reader takes for a number when it is not quoted (a commit may be all digits, or 12e34).
-_NUMBER = re.compile(r"[0-9]+[eEbBoOxX]?[0-9]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,4 +137,5 @@ def _end(text: str, member: tuple[_Node, _Node]) -> int:
 
 
 def _scalar(value: str) -> str:
-    return f'"{value}"' if _NUMBER.fullmatch(value) else value
+    # A commit may be all digits, or 12e34: a number to a reader, unless it is quoted.
+    return value if is_text(value) else f'"{value}"'

@@ -12,6 +12,7 @@ from pathlib import Path
 from gpustack_models.core.folder import Choice, Folder, LocalFile, Rule
 from gpustack_models.core.manifest import Entry, Manifest
 from gpustack_models.core.patterns import Patterns
+from gpustack_models.errors import GsmError, Reason
 from gpustack_models.hubs import local
 from gpustack_models.store.hashing import HashJob, hash_files
 
@@ -37,6 +38,9 @@ def digest_folder(
 ) -> FolderDigest:
     """Hash every kept file of a folder. Raises GsmError(NotFound, InvalidInput, StorageFailed, EmptyManifest, …)."""
     folder = kept(local.scan(root), patterns)
+    if not folder.files:
+        why = "the patterns keep no file" if patterns else "it holds no file"
+        raise GsmError(Reason.EMPTY_MANIFEST, f"{root}: {why}")
     choice = choose(folder)
     manifest = Manifest.of(hashed(root, folder.files, choice, threads, progress), name=str(root))
     return FolderDigest(manifest, choice.rule)

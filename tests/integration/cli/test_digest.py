@@ -106,6 +106,11 @@ def test_an_existing_folder_wins_over_a_reference(
     assert len({here, there, ""}) == 3
 
 
+def test_an_empty_folder_has_no_manifest(gsm: Gsm, tmp_path: Path) -> None:
+    assert gsm("digest", write_tree(tmp_path / "m", {".git/HEAD": "x"})).status == 15
+    assert gsm("digest", write_tree(tmp_path / "m", FILES), "--allow", "*.gguf").status == 15
+
+
 LINKS = {
     "out-of-the-folder": ("../outside", 2, "leads out of the folder"),
     "to-nothing": ("nowhere", 30, "does not exist"),

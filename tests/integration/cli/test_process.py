@@ -159,6 +159,25 @@ def test_no_color(environment: dict[str, str], tmp_path: Path) -> None:
     assert plain.startswith("error: ")
 
 
+@pytest.mark.parametrize("closed", ["1", "2"], ids=["stdout", "stderr"])
+def test_a_closed_stream_changes_no_status(closed: str, environment: dict[str, str], tmp_path: Path) -> None:
+    command = f"{' '.join(COMMAND)} digest {tmp_path / 'none'} {closed}>&-"
+    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 30
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_an_error_of_its_own(environment: dict[str, str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "--version"], env=environment, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (
+        34,
+        b"error: standard output cannot be written: No space left on device\n",
+    )
+
+
 def test_version(gsm: Gsm) -> None:
     ran = gsm("--version")
     assert (ran.status, ran.out, ran.err) == (0, f"gsm {__version__}\n", "")

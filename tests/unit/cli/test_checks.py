@@ -60,6 +60,8 @@ def test_no_text_breaks_a_format(name: str, message: str, hint: str) -> None:
     assert len(junit[0]) == 2
     assert json.loads(render(checks, CheckFormat.JSON, suite=name))[0].get("message", "") == message
     assert len(render(checks, CheckFormat.GITHUB, suite=name).split("\n")) == 3
+    for form in (CheckFormat.JSON, CheckFormat.GITHUB):
+        assert render(checks, form, suite=name).replace("\n", "").isprintable()
     table = render(checks, CheckFormat.TABLE, suite=name)
     assert table.count("\n") == 2
     assert table.replace("\n", "").isprintable()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from gpustack_models.cli.output import Output, report, size_text
+from gpustack_models.cli.output import Output, json_text, report, size_text
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,14 @@ def test_size_text(size: int, text: str) -> None:
 def test_a_table_is_aligned_and_never_cut(capfd: pytest.CaptureFixture[str]) -> None:
     Output().table(("NAME", "DIGEST"), [("a", "x" * 300), ("longer", "y")])
     assert capfd.readouterr().out == f"NAME    DIGEST\na       {'x' * 300}\nlonger  y\n"
+
+
+def test_json_is_safe_on_a_terminal_and_reads_back() -> None:
+    value = {"路径": "a\x9b31m\u202eb\udcff é", "n": [1, "\n"]}
+    text = json_text(value)
+    assert "路径" in text
+    assert text.replace("\n", "").isprintable()
+    assert json.loads(text) == value
 
 
 def test_quiet_keeps_warnings_and_errors(capfd: pytest.CaptureFixture[str]) -> None:
