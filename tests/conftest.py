@@ -10,6 +10,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# No test is timed: on a busy machine a slow example, or a slow drawing of one, is no finding.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
 
 TIERS = ("unit", "integration", "cluster", "node")
 _ROOT = Path(__file__).parent
