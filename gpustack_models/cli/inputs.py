@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from gpustack_models.core.documents import MAX_BYTES
 from gpustack_models.errors import GsmError, Reason
@@ -24,7 +25,8 @@ def read_all(names: Sequence[str]) -> list[tuple[str, bytes]]:
     """
     if not names:
         raise GsmError(Reason.INVALID_INPUT, "no file is named", hint="use -f FILE, -f FOLDER, or -f - for stdin")
-    return [content for name in dict.fromkeys(names) for content in _read(name)]
+    # A file that is named, and stands in a folder that is named too, is one file.
+    return list(dict(content for name in dict.fromkeys(names) for content in _read(name)).items())
 
 
 def expanded(names: Sequence[str]) -> list[str]:
@@ -48,7 +50,7 @@ def _read(name: str) -> Iterator[tuple[str, bytes]]:
         yield "stdin", sys.stdin.buffer.read(MAX_BYTES + 1)
         return
     for file in _files(name):
-        yield file, _content(Path(file))
+        yield str(Path(file)), _content(Path(file))
 
 
 def _content(file: Path) -> bytes:
@@ -58,11 +60,15 @@ def _content(file: Path) -> bytes:
     except FileNotFoundError as error:
         raise GsmError(Reason.NOT_FOUND, f"{file} does not exist") from error
     except OSError as error:
-        raise GsmError(Reason.STORAGE_FAILED, f"{file}: {error.strerror}") from error
+        _unreadable(error)
+
+
+def _unreadable(error: OSError) -> NoReturn:
+    raise GsmError(Reason.STORAGE_FAILED, f"{error.filename}: {error.strerror}") from error
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    for root, folders, names in os.walk(folder):
+    for root, folders, names in os.walk(folder, onerror=_unreadable):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         for name in sorted(names):
             if name.endswith(_SUFFIXES) and not name.startswith("."):

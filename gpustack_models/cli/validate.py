@@ -82,12 +82,12 @@ def _table(out: Output, report: Report) -> None:
 
 def _row(finding: Finding) -> tuple[str, ...]:
     where = f"{finding.file}:{finding.line}:{finding.column}"
-    return where, finding.object or "-", finding.field or "-", finding.rule, _sentence(finding)
+    cells = (where, finding.object or "-", finding.field or "-", finding.rule, _sentence(finding))
+    return tuple(map(printable, cells))
 
 
 def _sentence(finding: Finding) -> str:
-    text = f"{finding.message}; {finding.hint}" if finding.hint else finding.message
-    return printable(text)
+    return f"{finding.message}; {finding.hint}" if finding.hint else finding.message
 
 
 def _json(out: Output, report: Report) -> None:

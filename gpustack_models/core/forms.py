@@ -36,11 +36,14 @@ class Form:
         return f"{text}.matches({cel_string(f'^(?:{self.pattern})$')})"
 
 
-def touches(owned: str) -> str:
-    """The pattern of every path at, inside or around `owned`, however it is written with `//` and `.`."""
+def touches(folder: str, *names: str) -> str:
+    """The pattern of every path at, inside or around `names` in a folder, however it is written with `//` and `.`.
+
+    One pattern for all of them: CEL counts the length of a pattern for every path that it is tried on.
+    """
     inner = "(/.*)?"
-    for segment in reversed(owned.strip("/").split("/")):
-        inner = rf"(/+(\./+)*{re.escape(segment)}{inner})?"
+    for segment in (f"({'|'.join(map(re.escape, names))})", *map(re.escape, reversed(folder.strip("/").split("/")))):
+        inner = rf"(/+(\./+)*{segment}{inner})?"
     return rf"{inner.removesuffix('?')}(/+\.)*/*|(/+\.?)+"
 
 

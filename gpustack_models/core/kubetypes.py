@@ -11,8 +11,8 @@ from typing import Annotated
 from gpustack_models.core.forms import QUANTITY
 from gpustack_models.core.resource import Field, IntOrString, JsonObject, Limits, Record, empty_map
 
-#: Where a path inside a container may be: Linux's own limit is 4096; mounts this deep are mistakes.
-MAX_PATH = 1024
+#: How long a path inside a container may be: a rule is run on every path, and what it may cost is bounded.
+MAX_PATH = 512
 
 _LIST = Limits(max_size=64)
 _QUANTITY = Limits(pattern=QUANTITY, rule="quantity-form")

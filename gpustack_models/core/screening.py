@@ -46,22 +46,23 @@ def _known(api_version: str, kind: str) -> tuple[type[Resource] | None, Violatio
         return None, _refused(
             "document-api-version",
             ("apiVersion",),
-            f"{kind} is not served as {api_version!r}",
+            f"{kind} is not served as {api_version!r:.100}",
             f"write {resource.KIND.api_version}",
         )
     if group in _OURS:
-        return None, _refused(
-            "document-kind", ("kind",), f"{api_version} has no kind {kind!r}", nearest(kind, list(BY_KIND)) or _kinds()
-        )
+        return None, _no_kind(api_version, kind, nearest(kind, list(BY_KIND)) or _kinds())
     if (api_version == "v1" and kind in _CORE) or group in _GROUPS or ("." in group and not _near(group)):
         return None, None
     if _near(group) or (group == "" and api_version != "v1"):
         hint = nearest(api_version, [each.KIND.api_version for each in BY_KIND.values()])
         return None, _refused(
-            "document-api-version", ("apiVersion",), f"{api_version!r} is not a known API version", hint
+            "document-api-version", ("apiVersion",), f"{api_version!r:.100} is not a known API version", hint
         )
-    known = [*BY_KIND, *_CORE]
-    return None, _refused("document-kind", ("kind",), f"{api_version} has no kind {kind!r}", nearest(kind, known))
+    return None, _no_kind(api_version, kind, nearest(kind, [*BY_KIND, *_CORE]))
+
+
+def _no_kind(api_version: str, kind: str, hint: str) -> Violation:
+    return _refused("document-kind", ("kind",), f"{api_version:.100} has no kind {kind!r:.100}", hint)
 
 
 def _of_another(group: str, api_version: str) -> bool:

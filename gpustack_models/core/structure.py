@@ -171,7 +171,7 @@ def _string(of: JsonObject, value: str, path: Path) -> Iterator[Violation]:
         words = ", ".join(f'"{each}"' for each in of["enum"])
         rule = of.get(schema.RULE, "schema-enum")
         hint = nearest(value, of["enum"])
-        yield Violation(rule, path, f'unsupported value "{value}": supported values: {words}', hint, blocking=True)
+        yield Violation(rule, path, f'unsupported value "{value:.100}": supported values: {words}', hint, blocking=True)
     yield from _pattern(of, value, path)
 
 
@@ -179,7 +179,7 @@ def _pattern(of: JsonObject, value: str, path: Path) -> Iterator[Violation]:
     # A pattern's $ is RE2's, the very end; Python's would also stand before a last line feed.
     if "pattern" in of and re.search(of["pattern"].replace("$", r"\Z"), value) is None:
         rule = of.get(schema.RULE, "schema-pattern")
-        yield Violation(rule, path, _PATTERN_WORDS.get(rule, f"{value!r} should match '{of['pattern']}'"))
+        yield Violation(rule, path, _PATTERN_WORDS.get(rule, f"{value!r:.100} should match '{of['pattern']}'"))
 
 
 def _integer(of: JsonObject, value: int, path: Path) -> Iterator[Violation]:

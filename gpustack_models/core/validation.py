@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpustack_models.core import documents, paths
-from gpustack_models.core.artifact import ModelArtifact
 from gpustack_models.core.documents import Document
 from gpustack_models.core.nodestore import DRIVER
 from gpustack_models.core.resource import Resource
@@ -78,25 +77,6 @@ def validate(files: Iterable[Content], facts: Facts, stored: Iterable[Content] =
     return Report(ours, others, tuple(findings))
 
 
-def artifacts(files: Iterable[Content], facts: Facts) -> tuple[list[tuple[Document, ModelArtifact]], Report]:
-    """The ModelArtifacts of files with their documents, and the report on everything in them.
-
-    What the report refuses is not among them, so that each may be resolved as it stands.
-    """
-    given = list(files)
-    report = validate(given, facts)
-    refused = {finding.file for finding in report.findings if not finding.object}
-    bad = {(finding.file, finding.object) for finding in report.findings}
-    found = []
-    for name, data in given:
-        if name in refused:
-            continue
-        for document in documents.read(data, name):
-            if screen(document.value)[0] is ModelArtifact and (name, describe(document.value)) not in bad:
-                found.append((document, ModelArtifact.parse(document.value)))
-    return found, report
-
-
 def describe(value: Any) -> str:
     """What a refusal calls an object: its kind, namespace and name, as far as they are written."""
     if not isinstance(value, dict):
@@ -104,9 +84,8 @@ def describe(value: Any) -> str:
     metadata = value.get("metadata")
     named = metadata if isinstance(metadata, dict) else {}
     name = "/".join(str(named[part]) for part in ("namespace", "name") if named.get(part))
-    return " ".join(
-        part for part in (str(value.get("kind") or ""), name or str(named.get("generateName") or "")) if part
-    )
+    parts = (str(value.get("kind") or ""), name or str(named.get("generateName") or ""))
+    return " ".join(f"{part:.253}" for part in parts if part)
 
 
 def _screened(files: Iterable[Content]) -> tuple[list[_Screened], list[Finding]]:

@@ -98,7 +98,7 @@ class Builder:
             first = frame.mark.keys[key].line
             raise DocumentError(
                 "document-duplicate-key",
-                f"{key!r} stands twice in one map, first on line {first}; one of the two would be lost",
+                f"{key!r:.100} stands twice in one map, first on line {first}; one of the two would be lost",
                 place,
             )
         frame.key = key

@@ -58,7 +58,7 @@ EDGES = (
         "refs/pr/3",
     ),
     *("x" * 63, "x" * 64, "x" * 95, "x" * 96, "x" * 97, "x" * 253, "x" * 254, "x" * 255, "x" * 256, "y/" + "x" * 96),
-    *("x" * 257, "x" * 1024, "x" * 1025, f"{'x' * 63}.{'y' * 63}", "1a", "9"),
+    *("x" * 257, "x" * 1024, "x" * 1025, "/" + "x" * 511, "/" + "x" * 512, f"{'x' * 63}.{'y' * 63}", "1a", "9"),
     *("/", "/.", "/..", "/a", "/a/", "//a//b/", "/a/./b", "/a/../b", "/.a/..b/...", "/a:b", "/a/..", "a/./b", "/\x01"),
     *("/var", "/var/lib/gpustack", "/var/lib/gpustack/", "/var/lib/gpustack/model", "/var//lib/./gpustack/model/x"),
     *("/var/lib/gpustack/models", "/var/lib/gpustack/model-cache", "/var/lib/gpustack/model-cach", "/var/lib", "/varx"),

@@ -21,6 +21,7 @@ from gpustack_models.core.rules.judge import Request, judge
 from gpustack_models.core.rules.model import Operation, Violation, Where
 from tests.bed import Bed
 from tests.cluster.changes import changed
+from tests.cluster.largest import LARGEST
 from tests.resources import ALL, DEPLOYMENT, Object
 
 #: What the API server says when it stopped before the CEL rules.
@@ -148,6 +149,19 @@ def test_what_is_frozen_is_compared_whole_by_the_webhook_alone(server: Server) -
         assert table.BY_ID["deployment-frozen"].where is Where.BOTH
     finally:
         server.delete(DEPLOYMENT)
+
+
+@pytest.mark.parametrize("base", LARGEST.values(), ids=LARGEST)
+def test_the_largest_objects_stay_within_the_cost_of_cel(server: Server, base: Object) -> None:
+    assert refusals(base) == ()
+    answer = server.create(base, dry=False)
+    assert answer.accepted, answer.text
+    try:
+        stored = server.get(base)
+        again = server.replace({**stored, "metadata": {**stored["metadata"], "labels": {"a": "b"}}})
+        assert again.accepted, again.text
+    finally:
+        server.delete(base)
 
 
 def refusals(value: Object, old: Object | None = None) -> tuple[Violation, ...]:

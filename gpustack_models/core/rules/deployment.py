@@ -5,6 +5,7 @@ Refuses engines' command lines by itself: `core.engines` reads them, and each of
 
 from __future__ import annotations
 
+import posixpath
 from typing import Any
 
 from gpustack_models.core import forms, paths
@@ -38,7 +39,10 @@ FROZEN_OF_ROLE = (
     "serviceAccountName",
 )
 #: What hides the artifact's weights when something is mounted there.
-_OWNED = forms.Form("|".join(map(forms.touches, (MODEL_PATH, CACHE_PATH))), "apart from the model's folders")
+_OWNED = forms.Form(
+    forms.touches(posixpath.dirname(MODEL_PATH), *map(posixpath.basename, (MODEL_PATH, CACHE_PATH))),
+    "apart from the model's folders",
+)
 _ELSE = "other weights, or another engine, are another ModelDeployment"
 
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
+from gpustack_models.core import paths
 from gpustack_models.core.paths import Path
 from gpustack_models.core.resource import JsonObject, Resource
 
@@ -148,3 +149,9 @@ class Violation:
     hint: str = ""
     blocking: bool = False
     scope: Path | None = None
+
+    def __str__(self) -> str:
+        """The refusal in one line, as a webhook answers it."""
+        field = paths.text(self.path)
+        words = f"{self.message}; {self.hint}" if self.hint else self.message
+        return f"{field}: {words}" if field else words

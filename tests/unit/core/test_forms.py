@@ -13,8 +13,8 @@ from gpustack_models.core.setting import CATALOGUE
 from gpustack_models.errors import GsmError
 from tests.resources import DIGEST
 
-MODEL = "/var/lib/gpustack/model"
-TOUCHES = forms.Form(forms.touches(MODEL), "")
+FOLDER, NAMES = "/var/lib/gpustack", ("model", "model-cache")
+TOUCHES = forms.Form(forms.touches(FOLDER, *NAMES), "")
 PATHS = st.lists(st.sampled_from(["var", "lib", "gpustack", "model", "model-cache", ".", "", "x"]), max_size=8).map(
     lambda parts: "/" + "/".join(parts)
 )
@@ -47,9 +47,9 @@ TEXTS = st.one_of(
 @given(PATHS)
 def test_at_inside_and_around_is_what_a_file_system_means(path: str) -> None:
     parts = [part for part in path.split("/") if part not in ("", ".")]
-    owned = MODEL.strip("/").split("/")
-    shorter = min(len(parts), len(owned))
-    assert TOUCHES.fits(path) == (parts[:shorter] == owned[:shorter])
+    owned = [[*FOLDER.strip("/").split("/"), name] for name in NAMES]
+    touched = any(all(mine == theirs for mine, theirs in zip(parts, each, strict=False)) for each in owned)
+    assert TOUCHES.fits(path) == touched
 
 
 def holds(rule: str, hub: str, text: str) -> bool:

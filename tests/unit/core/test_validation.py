@@ -9,18 +9,14 @@ from hypothesis import strategies as st
 
 from gpustack_models.core.rules import table
 from gpustack_models.core.rules.model import Facts
-from gpustack_models.core.validation import artifacts, validate
-from tests.resources import ALL, CLAIM, HUGGING_FACE, IMAGE, Object
+from gpustack_models.core.validation import validate
+from tests.resources import ALL, CLAIM, HUGGING_FACE, Object
 
 NOTHING = Facts()
 
 
 def content(*objects: Object, name: str = "a.yaml") -> tuple[str, bytes]:
     return name, "\n---\n".join(map(json.dumps, objects)).encode()
-
-
-def named(base: Object, name: str) -> Object:
-    return {**base, "metadata": {**base["metadata"], "name": name}}
 
 
 def test_a_report_counts_what_was_judged() -> None:
@@ -73,14 +69,6 @@ def test_what_is_stored_makes_an_update() -> None:
     assert [finding.rule for finding in report.findings] == ["artifact-immutable"]
     unread = validate([content(other)], NOTHING, [("stored.yaml", b"[")])
     assert [(finding.file, finding.rule) for finding in unread.findings] == [("stored.yaml", "document-yaml")]
-
-
-def test_the_artifacts_of_files_are_those_that_are_accepted() -> None:
-    bad = {**named(IMAGE, "bad"), "spec": {"source": {"image": {"reference": "x"}}}}
-    found, report = artifacts([content(HUGGING_FACE, bad, named(CLAIM, "claim"))], NOTHING)
-    assert [artifact.name for _, artifact in found] == ["qwen-7b", "claim"]
-    assert [finding.rule for finding in report.findings] == ["artifact-image-tag"]
-    assert artifacts([("a.yaml", b"a: [")], NOTHING)[0] == []
 
 
 NAMES = st.sampled_from(["apiVersion", "kind", "metadata", "name", "spec", "items", "source", "roles", "labels", "env"])
