@@ -33,6 +33,7 @@ class Watermarks:
             raise GsmError(
                 Reason.INVALID_INPUT,
                 f"watermarks high {self.high} and low {self.low}: 0 <= low < high <= 100 must hold",
+                hint="lower the low one, or raise the high one",
             )
 
 

@@ -20,7 +20,7 @@ from gpustack_models.cli.output import Advance, Output
 from gpustack_models.core.manifest import is_digest
 from gpustack_models.core.network import from_environment
 from gpustack_models.core.patterns import Patterns
-from gpustack_models.core.refs import HubKind
+from gpustack_models.core.refs import FORMS, HubKind, HubRef
 from gpustack_models.errors import GsmError, Reason
 from gpustack_models.hubs.protocol import Hub
 from gpustack_models.hubs.transport import trust
@@ -34,7 +34,7 @@ from gpustack_models.store.writer import Writer
 from gpustack_models.workflows.lookup import Found
 from gpustack_models.workflows.pull import Pulled, Wanted, wanted_by_digest, wanted_of
 from gpustack_models.workflows.pull import pull as pull_all
-from gpustack_models.workflows.questions import of_reference
+from gpustack_models.workflows.questions import Item, of_reference
 from gpustack_models.workflows.resolve import Resolution
 
 
@@ -55,7 +55,7 @@ def resolve(
 ) -> list[Wanted | GsmError]:
     """What each reference wants. A whole digest is its own answer; a hub is asked about any other."""
     asked = [text for text in references if not is_digest(text)]
-    items = [of_reference(text, patterns, expected) for text in asked]
+    items = [_pullable(of_reference(text, patterns, expected)) for text in asked]
     found, hubs = asking.look_up_with_hubs(job.out, items, ask) if items else ([], {})
     answers = iter(found)
     return [
@@ -64,6 +64,12 @@ def resolve(
         else _wanted(job, text, next(answers), hubs, expected)
         for text in references
     ]
+
+
+def _pullable(item: Item | GsmError) -> Item | GsmError:
+    if isinstance(item, GsmError) or isinstance(item.ref, HubRef):
+        return item
+    return usage(f"{item.name} cannot be pulled; only a hub's repository can", f"write {FORMS[0]} or {FORMS[1]}")
 
 
 def _wanted(
@@ -75,8 +81,7 @@ def _wanted(
             job.out.warn(f"{found.message}; going by {expected} alone")
             return wanted_by_digest(text, expected, job.peers)
         return found
-    if not isinstance(found.result, Resolution):
-        return usage(f"{found.item.name} cannot be pulled; only a hub's repository can")
+    assert isinstance(found.result, Resolution)  # noqa: S101 - nothing but a hub's repository was asked for
     return wanted_of(text, found.result, hubs[found.result.ref.kind], job.peers)
 
 
