@@ -59,9 +59,16 @@ _HOST = r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)"
 _URL = rf"https?://{_HOST}(:{_PORT})?(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?"
 _NO_PROXY = r" *[A-Za-z0-9.*_:/\[\]-]+ *"
 _ANY_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
-_IN_PATH = r"[^/:\x00-\x1f\x7f]"
-#: A segment of a path that is neither empty, `.` nor `..`.
-_SEGMENT = rf"([^./:\x00-\x1f\x7f]{_IN_PATH}*|\.[^./:\x00-\x1f\x7f]{_IN_PATH}*|\.\.{_IN_PATH}+)"
+
+
+def _segment(refused: str) -> str:
+    """A segment of a path that is neither empty, `.` nor `..`, without the refused characters."""
+    inner = rf"[^/{refused}]"
+    return rf"([^./{refused}]{inner}*|\.[^./{refused}]{inner}*|\.\.{inner}+)"
+
+
+_CONTROLS = r"\x00-\x1f\x7f"
+_MOUNTED, _BELOW = _segment(f":{_CONTROLS}"), _segment(_CONTROLS)
 _PART = r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?"
 
 #: metadata.name of most objects (RFC 1123 subdomain).
@@ -86,8 +93,15 @@ REVISION = Form(r"[^\x00-\x20\x7f~^:?*\[\\]+", "a branch, tag or commit")
 PLAIN = Form(r"[^\x00-\x1f\x7f]*", "without control characters")
 #: A path that kubelet mounts at; `:` separates the parts of a mount in container runtimes.
 MOUNT_PATH = Form(
-    rf"(/\.?)*/{_SEGMENT}(/({_SEGMENT}|\.)?)*",
+    rf"(/\.?)*/{_MOUNTED}(/({_MOUNTED}|\.)?)*",
     "an absolute path below the root, without .. segments, control characters and :",
+)
+SUB_PATH = Form(
+    rf"(({_BELOW}|\.)(/({_BELOW}|\.)?)*)?", "a directory inside the volume: relative, without .. and control characters"
+)
+LABEL_KEY = Form(
+    rf"({_SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?",
+    "a label's key: an optional DNS subdomain and /, then at most 63 letters, digits, -, _ and .",
 )
 IMAGE = Form(r"[^\x00-\x20\x7f]+", "an image reference without blanks")
 ENV_NAME = Form(r"[ -<>-~]+", "printable ASCII without =")

@@ -225,6 +225,16 @@ ROWS: tuple[Row, ...] = (
         tuple(form(f"{_ROLE}.{member}.[]", forms.LABEL_VALUE) for member in ("labels", "nodeSelector")),
     ),
     Row(
+        "deployment-label-key",
+        KIND,
+        "spec.roles[].labels, spec.roles[].nodeSelector",
+        "A label's key is an optional DNS subdomain and `/`, then letters, digits, `-`, `_` and `.`.",
+        Where.WEBHOOK,
+        _SPEC,
+        check=volumes.label_keys(f"{_ROLE}.labels", f"{_ROLE}.nodeSelector"),
+        scope=path(f"{_ROLE}.labels"),
+    ),
+    Row(
         "deployment-volume-name",
         KIND,
         "spec.roles[].volumes[].name",
@@ -257,6 +267,15 @@ ROWS: tuple[Row, ...] = (
         Where.CEL,
         _SPEC,
         (volumes.plain_path(f"{_ROLE}.volumes.[].mountPath"),),
+    ),
+    Row(
+        "deployment-volume-sub-path",
+        KIND,
+        "spec.roles[].volumes[].subPath",
+        "A sub-path stays inside the volume: relative, without `..`.",
+        Where.CEL,
+        _SPEC,
+        (form(f"{_ROLE}.volumes.[].subPath", forms.SUB_PATH),),
     ),
     Row(
         "deployment-volume-path-unique",

@@ -71,6 +71,16 @@ ROWS: tuple[Row, ...] = (
         tuple(form(f"spec.{member}.[]", forms.LABEL_VALUE) for member in ("labels", "nodeSelector")),
     ),
     Row(
+        "instance-label-key",
+        KIND,
+        "spec.labels, spec.nodeSelector",
+        "A label's key is an optional DNS subdomain and `/`, then letters, digits, `-`, `_` and `.`.",
+        Where.WEBHOOK,
+        _SPEC,
+        check=volumes.label_keys("spec.labels", "spec.nodeSelector"),
+        scope=path("spec.labels"),
+    ),
+    Row(
         "instance-volume-source",
         KIND,
         "spec.additionalVolumes[]",
@@ -121,6 +131,15 @@ ROWS: tuple[Row, ...] = (
         Where.CEL,
         _ARTIFACT_SPEC,
         (form(f"{_VOLUME}.model.artifactRef.name", forms.SUBDOMAIN),),
+    ),
+    Row(
+        "instance-volume-sub-path",
+        KIND,
+        "spec.additionalVolumes[].subPath",
+        "A sub-path stays inside the volume: relative, without `..`.",
+        Where.CEL,
+        _SPEC,
+        (form(f"{_VOLUME}.subPath", forms.SUB_PATH),),
     ),
     Row(
         "instance-volume-path",

@@ -1,17 +1,18 @@
-"""Owns the rules about mounts that roles and Instances share: paths, what they hide, how many sources a volume has.
+"""Owns the rules that roles and Instances share: mounts, what they hide, a volume's sources, the keys of labels.
 
 Refuses to follow links: a path is judged as it is written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from gpustack_models.core import forms
+from gpustack_models.core import forms, paths
 from gpustack_models.core.kubetypes import SOURCES
-from gpustack_models.core.paths import Path
+from gpustack_models.core.paths import Key, Path
 from gpustack_models.core.rules.cel import form, path
-from gpustack_models.core.rules.model import Cel
+from gpustack_models.core.rules.model import Case, Cel, Problem
 
 
 def plain_path(at: str) -> Cel:
@@ -33,6 +34,18 @@ def unique_paths(at: str) -> Cel:
 def _second(volumes: list[dict[str, Any]]) -> Path:
     mounts = [volume["mountPath"] for volume in volumes]
     return (next(index for index, mount in enumerate(mounts) if mount in mounts[:index]), "mountPath")
+
+
+def label_keys(*members: str) -> Callable[[Case[Any]], Iterator[Problem]]:
+    """A check that every key of some maps of labels is one. CEL would count a key's length as without bound."""
+
+    def check(case: Case[Any]) -> Iterator[Problem]:
+        for member in members:
+            for found, labels in paths.each(case.value, path(member)):
+                bad = (key for key in labels if not forms.LABEL_KEY.fits(key))
+                yield from (Problem((*found, Key(key)), f"must be {forms.LABEL_KEY.words}") for key in bad)
+
+    return check
 
 
 def at_most_one_source(at: str) -> Cel:
