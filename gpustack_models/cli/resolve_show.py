@@ -12,10 +12,8 @@ from gpustack_models.cli import resolve_view as view
 from gpustack_models.cli.options import usage
 from gpustack_models.cli.output import Output
 from gpustack_models.cli.results import conclude
-from gpustack_models.core.artifactfile import Pin
 from gpustack_models.errors import GsmError
 from gpustack_models.workflows.lookup import Found
-from gpustack_models.workflows.pinning import pin_files
 from gpustack_models.workflows.questions import Item
 from gpustack_models.workflows.resolve import Resolution
 
@@ -27,22 +25,26 @@ def show(
 ) -> int:
     """Print the results and tell the errors; the exit status is the first error's, or 0."""
     _PRINTERS[form](out, items, results, with_files)
-    errors: list[object] = list(results)
-    if write:
-        pins = {
-            found.item.filed.place: Pin(found.result.commit, found.result.manifest.digest)
-            for found in results
-            if isinstance(found, Found) and found.item.filed and isinstance(found.result, Resolution)
-        }
-        broken = {_file_of(item) for item, result in zip(items, results, strict=True) if isinstance(result, GsmError)}
-        for file, outcome in pin_files(pins, leave=broken).items():
-            if isinstance(outcome, GsmError):
-                errors.append(outcome)
-            else:
-                out.note(f"{file}: " + (f"{outcome} pinned" if outcome else "nothing to change"))
-        for file in sorted(name for name in broken if name):
-            out.warn(f"{file} was left as it is: not everything in it resolved")
-    return conclude(out, errors)
+    return conclude(out, [*results, *(_write_back(out, items, results) if write else ())])
+
+
+def _write_back(out: Output, items: Sequence[Item | GsmError], results: Results) -> list[GsmError]:
+    from gpustack_models.core.artifactfile import Pin
+    from gpustack_models.workflows.pinning import pin_files
+
+    pins = {
+        found.item.filed.place: Pin(found.result.commit, found.result.manifest.digest)
+        for found in results
+        if isinstance(found, Found) and found.item.filed and isinstance(found.result, Resolution)
+    }
+    broken = {_file_of(item) for item, result in zip(items, results, strict=True) if isinstance(result, GsmError)}
+    outcomes = pin_files(pins, leave=broken)
+    for file, outcome in outcomes.items():
+        if isinstance(outcome, int):
+            out.note(f"{file}: " + (f"{outcome} pinned" if outcome else "nothing to change"))
+    for file in sorted(name for name in broken if name):
+        out.warn(f"{file} was left as it is: not everything in it resolved")
+    return [outcome for outcome in outcomes.values() if isinstance(outcome, GsmError)]
 
 
 def _table(out: Output, _items: Sequence[Item | GsmError], results: Results, with_files: bool) -> None:

@@ -10,8 +10,6 @@ from typing import Any
 
 from gpustack_models.cli.output import size_text
 from gpustack_models.cli.results import error_object
-from gpustack_models.core.artifact import ModelArtifact
-from gpustack_models.core.artifactfile import object_name, to_object
 from gpustack_models.core.manifest import Entry, Manifest
 from gpustack_models.core.refs import HubRef
 from gpustack_models.errors import GsmError
@@ -68,6 +66,9 @@ def value(found: Found | GsmError, item: str, *, with_files: bool) -> dict[str, 
 
 def artifact(found: Found) -> dict[str, Any]:
     """A ready ModelArtifact: pinned, with its expected digest; one of a file keeps what else it says."""
+    from gpustack_models.core.artifact import ModelArtifact  # the resources' models take a while to load
+    from gpustack_models.core.artifactfile import object_name, to_object
+
     pin = _pin(found)
     if filed := found.item.filed:
         known = filed.artifact.to_object()

@@ -139,7 +139,7 @@ def on_a_terminal(environment: dict[str, str], *arguments: object) -> tuple[str,
 def test_a_bar_on_a_terminal_and_nothing_in_a_pipe(gsm: Gsm, environment: dict[str, str], tmp_path: Path) -> None:
     folder = write_tree(tmp_path / "m", FILES)
     with (folder / "model.bin").open("wb") as file:
-        file.truncate(256 << 20)
+        file.truncate(96 << 20)
     out, talk = on_a_terminal(environment, "digest", folder)
     assert out == gsm("digest", folder).out
     assert "hashing" in talk
