@@ -19,10 +19,11 @@ from gpustack_models.core.kinds import BY_KIND, RESOURCES
 from gpustack_models.core.rules import table
 from gpustack_models.core.rules.judge import Request, judge
 from gpustack_models.core.rules.model import Operation, Violation, Where
+from gpustack_models.core.setting import BY_NAME
 from tests.bed import Bed
-from tests.cluster.changes import changed
+from tests.cluster.changes import EDGES, changed
 from tests.cluster.largest import LARGEST
-from tests.resources import ALL, DEPLOYMENT, Object
+from tests.resources import ALL, DEPLOYMENT, SETTING, Object
 
 #: What the API server says when it stopped before the CEL rules.
 UNCHECKED = "some validation rules were not checked"
@@ -121,6 +122,13 @@ def test_the_whole_objects_are_accepted(server: Server, base: Object) -> None:
 def test_a_creation_is_judged_alike(server: Server, base: Object, data: st.DataObject) -> None:
     value = data.draw(changed(base))
     agree(server.create(value), refusals(value), value)
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_every_settings_value_is_judged_alike(server: Server, name: str) -> None:
+    for text in EDGES:
+        value = {**SETTING, "metadata": {"name": name, "namespace": "default"}, "spec": {"value": text}}
+        agree(server.create(value), refusals(value), value)
 
 
 @pytest.fixture(params=list(ALL.values()), ids=list(ALL))
