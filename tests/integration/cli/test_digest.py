@@ -111,6 +111,24 @@ def test_an_empty_folder_has_no_manifest(gsm: Gsm, tmp_path: Path) -> None:
     assert gsm("digest", write_tree(tmp_path / "m", FILES), "--allow", "*.gguf").status == 15
 
 
+def test_a_cache_of_many_commits_names_one_of_them(gsm: Gsm, tmp_path: Path) -> None:
+    cache = write_tree(tmp_path / "models--a--b", {"blobs/" + "a" * 64: "x", "refs/main": "c0ffee"})
+    (cache / "snapshots" / "c0ffee").mkdir(parents=True)
+    (cache / "snapshots" / "c0ffee" / "a.bin").symlink_to("../../blobs/" + "a" * 64)
+    ran = gsm("digest", cache)
+    assert (ran.status, ran.out) == (2, "")
+    assert f"name one of them: {cache / 'snapshots' / 'c0ffee'}" in ran.err
+    one = gsm("digest", cache / "snapshots" / "c0ffee", "-o", "manifest")
+    assert one.out.splitlines()[1].startswith("sha256:2d711642")
+
+
+def test_modelscope_s_mark_wins_over_attributes(gsm: Gsm, tmp_path: Path) -> None:
+    folder = write_tree(tmp_path / "m", {**FILES, ".msc": b"\x80"})
+    lines = gsm("digest", folder, "-o", "manifest").out.splitlines()[1:]
+    assert [line.split()[2] for line in lines] == [".gitattributes", "config.json", "model.bin"]
+    assert all(line.startswith("sha256:") for line in lines)
+
+
 LINKS = {
     "out-of-the-folder": ("../outside", 2, "leads out of the folder"),
     "to-nothing": ("nowhere", 30, "does not exist"),

@@ -42,10 +42,10 @@ def started(environment: dict[str, str], *arguments: object, **options: object) 
         process.wait()
 
 
-def asked(hub: LocalHub) -> None:
-    """Wait until a hub that stays silent was asked."""
+def asked(hub: LocalHub, *names: str) -> None:
+    """Wait until a hub that stays silent was asked for each of these: so they were asked for at once."""
     until = time.monotonic() + 30
-    while not hub.requests:
+    while not all(any(name in request.path for request in hub.requests) for name in names):
         assert time.monotonic() < until
         time.sleep(0.02)
 
@@ -60,7 +60,7 @@ def test_a_signal_ends_it_at_once_while_a_hub_is_silent(
     hub = local_hub()
     hub.fault("silence", "*")
     with started({**environment, "HF_ENDPOINT": hub.url}, "resolve", "team/m", "team/n") as process:
-        asked(hub)
+        asked(hub, "team/m", "team/n")
         begin = time.monotonic()
         process.send_signal(sent)
         out, err = process.communicate(timeout=20)
