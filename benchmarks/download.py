@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.harness import Case, measure, table
-from benchmarks.material import BIN, FOLDER, ONE, SHARDS, TINY, Tree, fresh
+from benchmarks.material import BIN, FOLDER, ONE, SHARDS, TINY, Tree, clear, fresh
 from benchmarks.webserver import OWNER, Server, serving
 
 ROUNDS = 5
@@ -24,7 +24,7 @@ def ours(tree: Tree, server: Server) -> Case:
         "`gsm node-store pull`",
         [str(BIN / "gsm"), "node-store", "pull", "--root", str(store), f"hf://{OWNER}/{tree.name}"],
         {"HF_ENDPOINT": server.endpoint},
-        lambda: fresh(OUT),
+        lambda: fresh(OUT, aside=not tree.lfs),
     )
 
 
@@ -41,7 +41,7 @@ def hf(tree: Tree, server: Server, *, verify: bool = True) -> Case:
     if verify:
         command += f" && {BIN}/hf cache verify {repository}"
     name = "`hf download`, then `hf cache verify`" if verify else "`hf download`, nothing verified"
-    return Case(name, ["sh", "-c", command], environment, lambda: fresh(OUT))
+    return Case(name, ["sh", "-c", command], environment, lambda: fresh(OUT, aside=not tree.lfs))
 
 
 def curl(tree: Tree, server: Server) -> Case:
@@ -54,7 +54,12 @@ def curl(tree: Tree, server: Server) -> Case:
         f"mkdir -p {folder} && curl --silent --fail --parallel --parallel-immediate --parallel-max 8 --config {config}"
         f" && python3 -c '{_SYNC}' {folder}/*"
     )
-    return Case("`curl --parallel`, then `fsync`, nothing verified", ["sh", "-c", command], {}, lambda: fresh(OUT))
+    return Case(
+        "`curl --parallel`, then `fsync`, nothing verified",
+        ["sh", "-c", command],
+        {},
+        lambda: fresh(OUT, aside=not tree.lfs),
+    )
 
 
 def run(rounds: int = ROUNDS) -> str:
@@ -75,4 +80,5 @@ def run(rounds: int = ROUNDS) -> str:
             runs = measure(rows, rounds if tree.lfs else min(rounds, 3))
             parts += ["", f"### {title}", "", table(runs, rows[0].name, size=tree.size if tree.lfs else 0)]
     fresh(OUT)
+    clear()
     return "\n".join(parts)

@@ -25,6 +25,14 @@ paths = [path for path in pathlib.Path(sys.argv[1]).rglob("*") if path.is_file()
 with ThreadPoolExecutor(2) as pool:
     print(len(set(pool.map(digest, paths))))
 """
+_LIBRARY = """\
+import os, pathlib, sys
+from gpustack_models.store.hashing import HashJob, hash_files
+
+root = pathlib.Path(sys.argv[1])
+paths = [os.path.relpath(os.path.join(at, name), root) for at, _, names in os.walk(root) for name in names]
+print(len({one.digests for one in hash_files([HashJob(path) for path in paths], root)}))
+"""
 _MODEL_SIGNING = "import sys; from model_signing import hashing; print(hashing.hash(sys.argv[1]))"
 
 
@@ -34,6 +42,7 @@ def cases(tree: Tree, server: Server) -> list[Case]:
     verify = [str(BIN / "hf"), "cache", "verify", f"{OWNER}/{tree.name}", "--local-dir", str(tree.folder)]
     return [
         Case("`gsm digest --sha256`", [str(BIN / "gsm"), "digest", "--sha256", str(tree.folder)]),
+        Case("`hash_files`, the library under it", [sys.executable, "-c", _LIBRARY, str(tree.folder)]),
         Case("`hashlib.file_digest` in two threads", [sys.executable, "-c", _BARE, str(tree.folder)]),
         Case("`hf cache verify`", verify, hub),
         Case("model_signing", [str(model_signing_python()), "-c", _MODEL_SIGNING, str(tree.folder)]),

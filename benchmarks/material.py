@@ -11,6 +11,7 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,12 +80,30 @@ ONE = Tree("one", 1, 2048 * MIB)
 TINY = Tree("tiny", 10_000, 4096)
 
 
-def fresh(path: Path) -> None:
-    """An absent path, and a disk that has nothing left to write."""
+def fresh(path: Path, *, aside: bool = False) -> None:
+    """An absent path, and a disk that has nothing left to write.
+
+    With `aside` the old content is only moved away, until `clear`: ext4 steps around every inode that was freed in the
+    last minutes, so that whoever creates thousands of files would pay for whoever removed thousands before.
+    """
     if path.exists():
-        subprocess.run(["chmod", "-R", "u+w", path], check=True)
-        shutil.rmtree(path)
+        if aside:
+            _ASIDE.mkdir(exist_ok=True)
+            path.rename(_ASIDE / f"{time.monotonic_ns()}")
+        else:
+            clear(path)
     os.sync()
+
+
+def clear(path: Path | None = None) -> None:
+    """Remove a folder, or everything that was moved aside."""
+    gone = path or _ASIDE
+    if gone.exists():
+        subprocess.run(["chmod", "-R", "u+w", gone], check=True)
+        shutil.rmtree(gone)
+
+
+_ASIDE = FOLDER / "aside"
 
 
 def model_signing_python() -> Path:

@@ -6,8 +6,8 @@ Refuses to stop waiting without a reason: it ends whole, or with the GsmError of
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -15,22 +15,19 @@ from gpustack_models.core.manifest import FileDigest
 from gpustack_models.errors import GsmError, Reason
 from gpustack_models.store.handles import Dir, storage_error, storing
 from gpustack_models.store.hashing import BOTH, CHUNK, Hasher, available_cores
-from gpustack_models.store.sources import Fetched, Origin, TransferProgress, TransferReport, Want
+from gpustack_models.store.sources import Fetched, Origin, TransferProgress, TransferReport
+from gpustack_models.store.transfer.agenda import Agenda, Job
 from gpustack_models.store.transfer.connection import Dialer
 from gpustack_models.store.transfer.content import Content, Events
 from gpustack_models.store.transfer.finish import Finisher
 from gpustack_models.store.transfer.gate import Gate
 from gpustack_models.store.transfer.partial import PartialFile
-from gpustack_models.store.transfer.ranges import PIECE, Segment
+from gpustack_models.store.transfer.ranges import Segment
 from gpustack_models.store.transfer.receive import Line, Receiver
 from gpustack_models.store.transfer.supply import Supplier, Supply, Todo
 
-#: Up to here a file is fetched in one request and kept in memory until it is verified.
-SMALL = CHUNK
 #: Up to here both digests of a content are computed, so that it is found by either name.
 BOTH_NAMES = 16 << 20
-#: A file with less left than this is not worth a thread that hashes behind the receiver.
-_WORTH_PIPE = 8 << 20
 _TICK_SECONDS = 0.2
 _JOIN_SECONDS = 5.0
 _TELL_BYTES = 1 << 20
@@ -47,16 +44,6 @@ class Shared:
     stall_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What a thread does next: one stream, for a small file, a file not yet opened, or a segment of an open one."""
-
-    todo: Todo
-    supplier: Supplier
-    content: Content | None = None
-    segment: Segment | None = None
-
-
 class Attempt:
     """One call of Transfer.fetch. `gate.changed` guards what is pending, open and left to do."""
 
@@ -64,6 +51,7 @@ class Attempt:
         self,
         shared: Shared,
         folder: Dir,
+        agenda: Agenda,
         supply: Supply,
         on_file: Callable[[Fetched], None],
         progress: TransferProgress | None,
@@ -76,11 +64,7 @@ class Attempt:
         self._telling = threading.Lock()
         self._ended = threading.Event()
         self._error: BaseException | None = None
-        self._pending: deque[Todo] = deque()
-        self._open: list[Content] = []
-        self._opening = 0
-        self._left = 0
-        self._kept = 0
+        self._agenda = agenda
         self._threads: list[threading.Thread] = []
         self._receivers: list[Receiver] = []
         self._cores = available_cores()
@@ -96,14 +80,11 @@ class Attempt:
             should_yield=lambda: self._gate.should_yield(self),
         )
 
-    def run(self, wants: Sequence[Want], stop: threading.Event) -> TransferReport:
+    def run(self, stop: threading.Event) -> TransferReport:
         """Fetch everything, or raise: GsmError, or what a callback raised."""
-        self._pending.extend(Todo(want) for want in sorted(wants, key=lambda want: -want.size) if want.size)
-        self._left = len(wants)
-        streams = sum(max(1, want.size // PIECE) for want in wants if want.size)
         try:
-            self._make_empty([want for want in wants if not want.size])
-            for _ in range(min(self._shared.concurrency, streams)):
+            self._make_empty()
+            for _ in range(min(self._shared.concurrency, self._agenda.streams)):
                 self._receivers.append(receiver := Receiver(self._line, CHUNK))
                 self._start(self._work, receiver)
             while not self._ended.wait(_TICK_SECONDS):
@@ -113,21 +94,23 @@ class Attempt:
         if self._error is not None:
             raise self._error
         received, failures = self._supply.report()
-        return TransferReport(received, self._kept, failures)
+        return TransferReport(received, self._agenda.kept, failures)
 
     # In the thread that called.
 
-    def _make_empty(self, wants: Sequence[Want]) -> None:
+    def _make_empty(self) -> None:
         """An empty file needs no request."""
-        for want in wants:
+        for want in self._agenda.empty:
             with storing(f"{want.path} cannot be written"):
                 self._keep_small(Todo(want), memoryview(b""), Origin.HUB, set())
+        self._finisher.flush()
 
     def _tick(self, stop: threading.Event) -> None:
         if stop.is_set():
             self._fail(GsmError(Reason.CANCELED, "the transfer was stopped; what was fetched is kept"))
             return
         self._gate.look()
+        self._finisher.flush()
         now = self._shared.clock()
         for receiver in self._receivers:
             watch = receiver.watch
@@ -140,13 +123,13 @@ class Attempt:
         self._wake()
         for receiver in self._receivers:
             receiver.watch.cut()
-        for content in list(self._open):
+        for content in list(self._agenda.open):
             content.wake()
         for thread in list(self._threads):
             thread.join(_JOIN_SECONDS)
         self._finisher.close()
         self._gate.forget(self)
-        for content in list(self._open):
+        for content in list(self._agenda.open):
             self._put_aside(content)
 
     def _put_aside(self, content: Content) -> None:
@@ -163,65 +146,37 @@ class Attempt:
 
     def _work(self, receiver: Receiver) -> None:
         while (job := self._next()) is not None:
+            wall, cpu = self._shared.clock(), time.thread_time()
             try:
                 self._do(job, receiver)
             finally:
+                wall, cpu = self._shared.clock() - wall, time.thread_time() - cpu
                 with self._gate.changed:
                     self._gate.leave(self)
+                    if job.small and self._agenda.ended_small(wall, cpu):
+                        self._gate.changed.notify_all()
 
     def _next(self) -> Job | None:
         """The next job, with a stream to do it, or None when the attempt is over."""
         with self._gate.changed:
             while not self._ended.is_set():
-                found, wait = self._candidate()
+                found, wait = self._agenda.candidate()
                 if found is None:
                     self._gate.waits_no_more(self)
-                    self._pipe_when_idle()
+                    self._finisher.flush()
+                    self._pipe(self._agenda.shared_alone(self._cores))
                 elif self._gate.may_enter(self):
                     self._gate.enter(self)
-                    return self._begin(*found)
+                    thing, supplier = found
+                    if isinstance(thing, Content) and thing.ranges.active:
+                        self._pipe(thing)
+                    return self._agenda.begin(thing, supplier, self._gate.level)
                 self._gate.changed.wait(wait)
             return None
 
-    def _candidate(self) -> tuple[tuple[Todo | Content, Supplier] | None, float | None]:
-        """What one more stream would fetch, and from where; else the seconds to wait for it, None for a notice."""
-        waits = []
-        for thing in self._in_order():
-            todo = thing.todo if isinstance(thing, Content) else thing
-            supplier = self._supply.choose(todo)
-            wait = self._supply.wait(supplier, todo, self._shared.clock())
-            if wait <= 0:
-                return (thing, supplier), None
-            waits.append(wait)
-        return None, min(waits, default=None)
-
-    def _in_order(self) -> Iterator[Todo | Content]:
-        """Open files that no stream works on, then the next new one, then a share of the longest under way."""
-        for content in self._open:
-            if not content.ranges.active and content.can_take():
-                yield content
-        if self._pending:
-            yield self._pending[0]
-        shared = [content for content in self._open if content.ranges.active and content.can_take()]
-        if shared:
-            yield max(shared, key=lambda content: content.left)
-
-    def _begin(self, thing: Todo | Content, supplier: Supplier) -> Job:
-        if isinstance(thing, Content):
-            if thing.ranges.active:
-                self._pipe(thing)
-            return Job(thing.todo, supplier, thing, thing.take(whole=self._one_stream_each()))
-        self._pending.popleft()
-        self._opening += thing.want.size > SMALL
-        return Job(thing, supplier)
-
-    def _one_stream_each(self) -> bool:
-        """Whether there are files enough for every stream, so that none needs to share."""
-        return bool(self._pending) or len(self._open) + self._opening >= self._gate.level
-
     def _do(self, job: Job, receiver: Receiver) -> None:
         todo, content, segment = job.todo, job.content, job.segment
-        if content is None and todo.want.size > SMALL:
+        if content is None and not job.small:
             content, segment = self._open_file(todo)
         if content is not None and segment is None:
             return
@@ -254,10 +209,7 @@ class Attempt:
             )
         content = Content(todo, partial, hasher, verified, self._events)
         with self._gate.changed:
-            self._opening -= 1
-            self._open.append(content)
-            self._kept += verified
-            segment = None if content.ranges.done else content.take(whole=self._one_stream_each())
+            segment = self._agenda.opened(content, self._gate.level)
         if content.ranges.done:
             self._whole(content)
         return content, segment
@@ -287,7 +239,7 @@ class Attempt:
 
     def _whole(self, content: Content) -> None:
         with self._gate.changed:
-            self._open.remove(content)
+            self._agenda.open.remove(content)
         digests = content.hasher.digests()
         if content.todo.want.digest in digests:
             self._finisher.hand_over(content, digests, self._done)
@@ -318,7 +270,7 @@ class Attempt:
 
     def _again(self, todo: Todo) -> None:
         with self._gate.changed:
-            self._pending.appendleft(todo)
+            self._agenda.again(todo)
             self._gate.changed.notify()
 
     def _verified(self, content: Content) -> None:
@@ -335,8 +287,8 @@ class Attempt:
 
     def _done(self) -> None:
         with self._gate.changed:
-            self._left -= 1
-            if not self._left:
+            self._agenda.left -= 1
+            if not self._agenda.left:
                 self._ended.set()
                 self._gate.changed.notify_all()
 
@@ -347,20 +299,10 @@ class Attempt:
     def _pause(self, seconds: float) -> None:
         self._ended.wait(seconds)
 
-    def _pipe_when_idle(self) -> None:
-        """Fewer files than cores: the idle one hashes behind the longest file's receiver."""
-        if len(self._open) + self._opening >= self._cores:
-            return
-        worth = [content for content in self._open if not content.piped and content.left > _WORTH_PIPE]
-        if worth:
-            self._pipe(max(worth, key=lambda content: content.left))
-
-    def _pipe(self, content: Content) -> None:
-        with content.lock:
-            if content.piped:
-                return
-            content.piped = True
-        self._start(content.hash_behind)
+    def _pipe(self, content: Content | None) -> None:
+        """Let a thread hash behind a file's receivers."""
+        if content is not None and content.begin_pipe():
+            self._start(content.hash_behind)
 
     def _start(self, work: Callable[..., None], *arguments: object) -> None:
         def guarded() -> None:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -28,6 +29,10 @@ from gpustack_models.store.transfer.words import why
 
 _MAX_HOPS = 5
 _USER_AGENT = f"gpustack-models/{__version__}"
+
+
+# A URL is looked at several times on its way, and ten thousand small files have ten thousand of them.
+_host_of = lru_cache(maxsize=64)(origin_of)
 
 
 @dataclass(slots=True)
@@ -88,7 +93,7 @@ class Dialer:
         the end, asked directly. Raises GsmError(SourceUnavailable) when there is no answer.
         """
         url = at or location.url
-        at_home = origin_of(url) == origin_of(location.endpoint)
+        at_home = not at and _host_of(url) == _host_of(location.endpoint)
         for _ in range(_MAX_HOPS):
             headers = {"User-Agent": _USER_AGENT, "Accept-Encoding": "identity"}
             if at_home:
@@ -102,7 +107,7 @@ class Dialer:
             call.let_go()
             _drain(response)
             hop = follow(url, target, location.endpoint)
-            url, at_home = hop.url, hop.send_token
+            url, at_home = hop.url, at_home and hop.send_token
         raise GsmError(Reason.SOURCE_UNAVAILABLE, f"it redirects more than {_MAX_HOPS} times")
 
     def close(self) -> None:
@@ -141,7 +146,7 @@ class Dialer:
 
     def _pool(self, url: str) -> tuple[HTTPConnectionPool, str]:
         parts = urlsplit(url)
-        origin = origin_of(url)
+        origin = _host_of(url)
         proxy = self._options.proxy_for(url)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         with self._lock:

@@ -94,6 +94,12 @@ class Content:
             self.hasher.update(view)
             self._advance(count)
 
+    def begin_pipe(self) -> bool:
+        """Leave the hashing to a thread behind the receivers; False when one does it already."""
+        with self.lock:
+            began, self.piped = not self.piped, True
+            return began
+
     def await_room(self, segment: Segment) -> None:
         """Wait while the receivers are a whole window ahead of the hasher."""
         with self.lock:

@@ -19,6 +19,8 @@ from gpustack_models.store.transfer.content import Content
 #: From here on a file is synced by itself; smaller ones are left to whoever gives them a name, many at once.
 SYNC_ALONE = 8 << 20
 _THREADS = 2
+#: Small files are handed over so many at once: waking another thread for each would cost more than the file.
+_BATCH = 128
 
 
 class Finisher:
@@ -44,10 +46,17 @@ class Finisher:
         self._submit(lambda: self._finish(content, digests, done))
 
     def hand_small(self, fetched: Fetched, done: Callable[[], None]) -> None:
-        """Hand a file over that needs no wait; `done` follows."""
+        """Hand a file over that needs no wait, with the next batch; `done` follows."""
         with self._lock:
             self._small.append((fetched, done))
-            if self._draining:
+            enough = len(self._small) >= _BATCH
+        if enough:
+            self.flush()
+
+    def flush(self) -> None:
+        """Begin to hand over what is there, however little."""
+        with self._lock:
+            if self._draining or not self._small:
                 return
             self._draining = True
         self._submit(self._drain)

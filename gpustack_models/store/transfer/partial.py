@@ -64,7 +64,7 @@ class PartialFile:
     @property
     def path(self) -> Path:
         """Where it is, for whoever takes it over."""
-        return Path(self._folder.path) / self.name
+        return Path(self._folder.path, self.name)
 
     def write(self, view: memoryview, offset: int) -> None:
         """Write every byte at an offset."""

@@ -14,7 +14,7 @@ from gpustack_models.core.location import Location, origin_of
 from gpustack_models.core.manifest import FileDigest
 from gpustack_models.errors import GsmError, Reason
 from gpustack_models.store.sources import Origin, Source, SourceFailure, Want
-from gpustack_models.store.transfer.gate import Gate
+from gpustack_models.store.transfer.gate import Gate, Host
 from gpustack_models.store.transfer.patience import Budget, Retry, verdict
 
 
@@ -38,13 +38,21 @@ class Supplier:
         self.budget = Budget(retry)
         self.name = str(source.origin)
         self._source = source
+        self._endpoint = ""
+        self._host: Host | None = None
 
     def locate(self, path: str) -> Location:
         """Where a file's bytes are; from then on the source has the name of its endpoint."""
         location = self._source.locate(path)
-        scheme, host, port = origin_of(location.endpoint)
-        self.name = f"{scheme}://{host}:{port}"
+        if location.endpoint != self._endpoint:
+            scheme, host, port = self._host = origin_of(location.endpoint)
+            self._endpoint, self.name = location.endpoint, f"{scheme}://{host}:{port}"
         return location
+
+    def wait(self, gate: Gate, now: float) -> float:
+        """Seconds before it may be asked."""
+        held = gate.held(self._host) if self._host else 0.0
+        return max(self.budget.until - now, held)
 
 
 class Supply:
@@ -65,9 +73,9 @@ class Supply:
         failures = [(one.name, one.origin, one.budget.last_error) for one in self.suppliers if one.budget.last_error]
         raise verdict(todo.want.path, failures)
 
-    def wait(self, supplier: Supplier, todo: Todo, now: float) -> float:
+    def wait(self, supplier: Supplier, now: float) -> float:
         """Seconds before a source may be asked."""
-        return max(supplier.budget.until - now, self._gate.held(origin_of(supplier.locate(todo.want.path).endpoint)))
+        return supplier.wait(self._gate, now)
 
     def received(self, supplier: Supplier, count: int) -> None:
         """Bytes of a source arrived."""

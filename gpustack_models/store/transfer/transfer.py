@@ -16,6 +16,7 @@ from gpustack_models.core.network import HttpOptions
 from gpustack_models.errors import GsmError, Reason
 from gpustack_models.store.handles import Dir, storing
 from gpustack_models.store.sources import Fetched, Limits, Source, TransferProgress, TransferReport, Want
+from gpustack_models.store.transfer.agenda import Agenda
 from gpustack_models.store.transfer.attempt import Attempt, Shared
 from gpustack_models.store.transfer.connection import Dialer
 from gpustack_models.store.transfer.gate import Gate
@@ -73,8 +74,9 @@ class Transfer:
             folder = Dir.at(str(partial))
         try:
             supply = Supply(sources, self._retry, self._shared.gate, self._chance)
-            attempt = Attempt(self._shared, folder, supply, on_file, progress)
-            return attempt.run(tuple(distinct.values()), stop or threading.Event())
+            agenda = Agenda(tuple(distinct.values()), supply, self._shared.clock)
+            attempt = Attempt(self._shared, folder, agenda, supply, on_file, progress)
+            return attempt.run(stop or threading.Event())
         except GsmError as error:
             if error.reason is Reason.INVALID_INPUT:
                 raise GsmError(Reason.INVALID_REQUEST, error.message, hint=error.hint) from error

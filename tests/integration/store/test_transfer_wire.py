@@ -153,8 +153,8 @@ def test_a_fault_that_lasts_in_a_large_file_has_its_reason(
         assert os.listdir(tmp_path) == [], "wrong bytes were kept"
 
 
-def test_a_reset_is_gone_on_from_the_last_byte(server: FaultServer, tmp_path: Path) -> None:
-    server.then("large", reset_at(5 * MIB), end_at(3 * MIB))
+def test_a_cut_is_gone_on_from_the_last_byte(server: FaultServer, tmp_path: Path) -> None:
+    server.then("large", end_at(5 * MIB), end_at(3 * MIB))
     got = fetch([want("large", LARGE)], tmp_path, [From(server.url)])
     starts = [(one.range or (0, 0))[0] for one in server.asked("large")]
     assert starts == [0, 5 * MIB, 8 * MIB]
@@ -163,7 +163,7 @@ def test_a_reset_is_gone_on_from_the_last_byte(server: FaultServer, tmp_path: Pa
 
 
 def test_a_server_that_ignores_ranges_is_read_as_one(server: FaultServer, tmp_path: Path) -> None:
-    server.then("large", reset_at(5 * MIB))
+    server.then("large", end_at(5 * MIB))
     server.always["large"] = ignore_range
     got = fetch([want("large", LARGE)], tmp_path, [From(server.url)])
     assert got.content("large") == LARGE
@@ -172,7 +172,7 @@ def test_a_server_that_ignores_ranges_is_read_as_one(server: FaultServer, tmp_pa
 
 
 def test_a_range_that_stays_wrong_is_not_trusted(server: FaultServer, tmp_path: Path) -> None:
-    server.then("large", reset_at(5 * MIB))
+    server.then("large", end_at(5 * MIB))
     server.always["large"] = answer_range(shift=1)
     with pytest.raises(GsmError, match="answered 'bytes") as caught:
         fetch([want("large", LARGE)], tmp_path, [From(server.url)])
@@ -180,7 +180,7 @@ def test_a_range_that_stays_wrong_is_not_trusted(server: FaultServer, tmp_path: 
 
 
 def test_a_range_of_another_size_half_way_is_a_mismatch(server: FaultServer, tmp_path: Path) -> None:
-    server.then("large", reset_at(5 * MIB))
+    server.then("large", end_at(5 * MIB))
     server.always["large"] = answer_range(total=1)
     with pytest.raises(GsmError, match="and the manifest says") as caught:
         fetch([want("large", LARGE)], tmp_path, [From(server.url)])
@@ -188,7 +188,7 @@ def test_a_range_of_another_size_half_way_is_a_mismatch(server: FaultServer, tmp
 
 
 def test_a_file_that_ends_before_the_range_is_a_mismatch(server: FaultServer, tmp_path: Path) -> None:
-    server.then("large", reset_at(5 * MIB))
+    server.then("large", end_at(5 * MIB))
     server.always["large"] = status("416 Range Not Satisfiable", content_range="bytes */4096")
     with pytest.raises(GsmError, match="serves 4096 bytes") as caught:
         fetch([want("large", LARGE)], tmp_path, [From(server.url)])
@@ -196,7 +196,7 @@ def test_a_file_that_ends_before_the_range_is_a_mismatch(server: FaultServer, tm
 
 
 def test_another_etag_half_way_is_caught(server: FaultServer, tmp_path: Path) -> None:
-    server.then("large", reset_at(5 * MIB))
+    server.then("large", end_at(5 * MIB))
     server.always["large"] = with_etag('"v2"')
     with pytest.raises(GsmError, match='ETag "v1", then "v2"') as caught:
         fetch([want("large", LARGE)], tmp_path, [From(server.url)])
@@ -209,7 +209,7 @@ def test_another_etag_half_way_is_caught(server: FaultServer, tmp_path: Path) ->
 
 
 def test_short_ranges_are_taken_for_what_they_are(server: FaultServer, tmp_path: Path) -> None:
-    server.then("large", reset_at(MIB))
+    server.then("large", end_at(MIB))
     server.always["large"] = at_most(3 * MIB)
     got = fetch([want("large", LARGE)], tmp_path, [From(server.url)])
     assert got.content("large") == LARGE
