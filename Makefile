@@ -38,7 +38,10 @@ integration: venv  ## the command line, real clients, real disks
 	$(BIN)/pytest tests/integration -q
 
 demo: venv  ## a local hub with a small real model: resolve, download, verify, flip one bit, be refused
-	$(BIN)/python -m demo
+	$(BIN)/python -m examples.demo
+
+torture: venv  ## pulls killed 250 times with SIGKILL at random instants; a line for each, then the counts
+	$(BIN)/python -m tests.integration.store.torture
 
 test: venv  ## every tier this machine can run; under CI=true none may be missing
 	$(BIN)/pytest tests

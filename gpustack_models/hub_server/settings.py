@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
+from gpustack_models.core import documents
+from gpustack_models.core.yamlbuilder import DocumentError
 from gpustack_models.errors import GsmError, Reason
 from gpustack_models.hub_server.repository import Access
 from gpustack_models.hub_server.wire import Caller, TokenState
@@ -49,7 +49,7 @@ class RepositorySettings(_Model):
     commits: tuple[CommitSettings, ...] = Field(default=(), strict=False)
     branches: dict[str, str] = Field(default_factory=dict)
     tags: dict[str, str | TagSettings] = Field(default_factory=dict)
-    pull_requests: dict[int, str] = Field(default_factory=dict)
+    pull_requests: dict[Annotated[int, Field(strict=False)], str] = Field(default_factory=dict)
 
     @field_validator("readers", mode="before")
     @classmethod
@@ -127,14 +127,17 @@ def _load_yaml(path: Path) -> Any:
             data = file.read(_MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
             raise _bad(path, f"it is larger than {_MAX_BYTES} bytes")
-        return YAML(typ="safe", pure=True).load(data.decode())
+        values = [document.value for document in documents.read(data, str(path))]
     except FileNotFoundError:
         raise GsmError(Reason.NOT_FOUND, f"{path} does not exist") from None
     except OSError as error:
         raise GsmError(Reason.INVALID_INPUT, f"{path} cannot be read: {error.strerror}") from None
-    except (YAMLError, UnicodeDecodeError):
-        # The parser's own message quotes the file, and a tokens file must never be quoted.
-        raise GsmError(Reason.INVALID_INPUT, f"{path} is not YAML") from None
+    except DocumentError as error:
+        # The parser's own message may quote the file, and a tokens file must never be quoted.
+        raise GsmError(Reason.INVALID_INPUT, f"{path} is not YAML (line {error.position.line})") from None
+    if len(values) > 1:
+        raise _bad(path, "it holds more than one document")
+    return values[0] if values else None
 
 
 def _hash(token: str) -> bytes:

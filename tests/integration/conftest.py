@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from demo.minilm import default_cache
-from demo.minilm import minilm as fetch_minilm
+from examples.demo.minilm import default_cache
+from examples.demo.minilm import minilm as fetch_minilm
 from gpustack_models.hub_server import LocalHub, ServeOptions
 
 #: Users of the local hub. A test that plants a token and looks for it later finds these words nowhere else.

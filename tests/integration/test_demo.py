@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_demonstration(tmp_path: Path, minilm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     done = subprocess.run(
-        [sys.executable, "-m", "demo"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-m", "examples.demo"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("every byte matches: 13 files") == 2

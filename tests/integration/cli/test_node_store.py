@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
+import yaml
 
 from gpustack_models.hub_server import LocalHub
 from gpustack_models.store.records import Reference
@@ -122,7 +122,7 @@ def test_every_command_speaks_json_and_yaml(store: Path, typed: Typed, tmp_path:
     ):
         assert typed.json(*command) is not None
     assert visible(store) == []
-    assert YAML(typ="safe").load(typed("log", "-o", "yaml")[0])[0]["event"] == "published"
+    assert yaml.safe_load(typed("log", "-o", "yaml")[0])[0]["event"] == "published"
 
 
 def test_ls_status_and_log_tell_what_is_there(store: Path, typed: Typed) -> None:

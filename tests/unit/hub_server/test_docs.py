@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
+import yaml
 
 from gpustack_models.hub_server.faults import KINDS, Fault, fault_of
 from gpustack_models.hub_server.settings import Tokens, read_settings
@@ -32,7 +32,7 @@ def test_every_field_of_a_fault_is_tabled() -> None:
 
 
 def test_the_faults_of_the_example_are_faults() -> None:
-    faults = [fault_of(value) for value in YAML(typ="safe", pure=True).load(example("faults.yaml"))]
+    faults = [fault_of(value) for value in yaml.safe_load(example("faults.yaml"))]
     assert [fault.kind for fault in faults] == ["status", "reset", "flipped", "status"]
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from demo.minilm import default_cache, minilm
+from examples.demo.minilm import default_cache, minilm
 
 REPOSITORY = "demo/all-minilm-l6-v2"
 BIN = Path(sys.executable).parent
