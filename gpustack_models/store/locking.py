@@ -67,8 +67,8 @@ def held(top: Dir) -> bool:
     """Whether a process holds the lock now."""
     try:
         fd = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top.fd)
-    except FileNotFoundError:
-        return False
+    except (FileNotFoundError, PermissionError):
+        return False  # who may not open the lock may not know
     try:
         # Shared and given back at once; a writer that meets it tries again a moment later.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 
 from gpustack_models.errors import GsmError
 from gpustack_models.store import attempts as rules
-from gpustack_models.store import progress
+from gpustack_models.store import capacity, collect, progress
+from gpustack_models.store import plan as planning
 from gpustack_models.store.attempts import Offer
 from gpustack_models.store.capacity import Watermarks
+from gpustack_models.store.facts import Snapshot
 from gpustack_models.store.fetching import Fetching, Shared, Transfer
+from gpustack_models.store.plan import Plan
 from gpustack_models.store.progress import Download
 from gpustack_models.store.records import Asked, Failure
 from gpustack_models.store.trees import Tree
@@ -114,6 +117,18 @@ class Materializer:
         with self._changed:
             if attempt := self._attempts.get(digest):
                 attempt.halt(why)
+
+    def collect(self) -> Plan:
+        """The collection of every few minutes: garbage in any case, trees above the high watermark (node-store.md,
+        "Collection"). Raises GsmError(UnknownFormat, StorageFailed) when the ledger cannot be read: nothing goes.
+        """
+
+        def decide(snapshot: Snapshot) -> Plan:
+            with self._changed:
+                left = capacity.outstanding([attempt.left for attempt in self._attempts.values()])
+            return planning.plan(snapshot, capacity.to_free(snapshot.usage, self._watermarks, left))
+
+        return collect.collect(self._writer, decide)
 
     def close(self) -> bool:
         """End every attempt and wait for their threads. False when one did not end: then keep the store's lock."""

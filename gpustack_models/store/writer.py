@@ -9,7 +9,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from gpustack_models.core.manifest import Manifest
 from gpustack_models.errors import GsmError, Reason
-from gpustack_models.store import history, layout, locking, recovery
+from gpustack_models.store import history, layout, locking, recovery, references
 from gpustack_models.store.blobs import Verified
 from gpustack_models.store.clock import Clock, Instant, SystemClock, age
 from gpustack_models.store.facts import Snapshot
@@ -25,6 +25,7 @@ from gpustack_models.store.handles import storing
 from gpustack_models.store.layout import Root
 from gpustack_models.store.locking import Holder, WriterLock
 from gpustack_models.store.records import MAX_NAMES, Failure, Pin, Reference, Use
+from gpustack_models.store.references import Mounted, Reconciled
 from gpustack_models.store.scan import Scanner
 from gpustack_models.store.store import Store
 from gpustack_models.store.trees import Tree
@@ -121,6 +122,18 @@ class Writer(Store):
                 self.ledger.drop(reference)
                 self._changed()
             return reference
+
+    def reconcile(self, mounted: Iterable[Mounted]) -> Reconciled:
+        """Make the references what is mounted, as a start does before anything is collected."""
+        with self.guard, storing("the references cannot be reconciled"):
+            found = references.reconcile(self.ledger.all(Reference), mounted, self.clock.now())
+            for reference in found.adopted:
+                self.ledger.put(reference)
+            for reference in found.dropped:
+                self._use(reference.digest, at_once=True)
+                self.ledger.drop(reference)
+            self._changed()
+            return found
 
     def pin(self, digest: str, note: str = "") -> Pin:
         """Keep a digest from every collection, published or not yet."""

@@ -5,6 +5,7 @@ that knows nothing of the store's own code.
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import stat
 import subprocess
@@ -12,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 from gpustack_models.core.manifest import Algorithm, Entry, FileDigest, Manifest
 from gpustack_models.store.blobs import Verified
@@ -122,14 +125,32 @@ def check_visible(root: Path) -> int:
 
 
 @contextmanager
-def small_disk(at: Path, options: str) -> Iterator[Path]:
-    """A tmpfs of its own, with mount options such as `size=1m`. Needs root, as the node plugin does."""
+def mounted(at: Path, *arguments: str) -> Iterator[Path]:
+    """A filesystem of its own, by the arguments of `mount`. Needs root, as the node plugin does."""
+    if os.getuid():
+        pytest.skip("a filesystem of a test's own needs root")
     at.mkdir(exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(at)], check=True)
+    subprocess.run(["mount", *arguments, str(at)], check=True)
     try:
         yield at
     finally:
         subprocess.run(["umount", "-l", str(at)], check=True)
+
+
+@contextmanager
+def small_disk(at: Path, options: str) -> Iterator[Path]:
+    """A tmpfs, with mount options such as `size=1m`."""
+    with mounted(at, "-t", "tmpfs", "-o", options, "tmpfs"):
+        yield at
+
+
+@contextmanager
+def reflinking_disk(folder: Path) -> Iterator[Path]:
+    """A btrfs of 48 MiB, whose empty image was made by `mkfs.btrfs --mixed -m single -d single` and `xz -9e`."""
+    image = folder / "btrfs"
+    image.write_bytes(lzma.decompress((Path(__file__).parent / "btrfs-48m.img.xz").read_bytes()))
+    with mounted(folder / "reflinking", "-o", "loop", str(image)) as at:
+        yield at
 
 
 def remount(at: Path, options: str) -> None:

@@ -29,6 +29,7 @@ from tests.integration.store.disk import (
     TEST,
     MovedClock,
     check_visible,
+    mounted,
     put,
     remount,
     small_disk,
@@ -234,19 +235,14 @@ def test_two_attempts_never_reserve_the_same_room(tmp_path: Path, hub: LocalHub,
 @contextmanager
 def failing_disk(folder: Path) -> Iterator[tuple[Path, Path]]:
     """An ext4 of its own that turns read-only at its first error; and the file that makes it meet one."""
-    image, at = folder / "image", folder / "disk"
-    at.mkdir()
+    image = folder / "image"
     with image.open("wb") as file:
         file.truncate(64 << 20)
     subprocess.run(["mkfs.ext4", "-q", "-F", str(image)], check=True)
-    subprocess.run(["mount", "-o", "loop,errors=remount-ro", str(image), str(at)], check=True)
-    try:
-        device = subprocess.run(
-            ["findmnt", "-no", "SOURCE", str(at)], check=True, capture_output=True, text=True
-        ).stdout.strip()
+    with mounted(folder / "disk", "-o", "loop,errors=remount-ro", str(image)) as at:
+        command = ["findmnt", "-no", "SOURCE", str(at)]
+        device = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
         yield at, Path("/sys/fs/ext4") / Path(device).name / "trigger_fs_error"
-    finally:
-        subprocess.run(["umount", "-l", str(at)], check=True)
 
 
 def again(folder: Path) -> None:

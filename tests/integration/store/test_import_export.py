@@ -26,6 +26,7 @@ from tests.integration.store.disk import (
     manifest_of,
     name_of,
     put,
+    reflinking_disk,
     small_disk,
     visible,
 )
@@ -40,13 +41,16 @@ FILES = {
 }
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "folder"
+def write(place: Path) -> Path:
     for path, data in FILES.items():
         (place / path).parent.mkdir(parents=True, exist_ok=True)
         (place / path).write_bytes(data)
     return place
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write(tmp_path / "folder")
 
 
 def taken(*paths: Path) -> int:
@@ -180,6 +184,23 @@ def test_from_another_filesystem_it_is_copied_if_it_fits(tmp_path: Path, folder:
     with small_disk(tmp_path / "large", "size=64m") as disk, Writer.start(disk / "store", TEST) as writer:
         done = adopt(writer, folder, manifest_of(FILES), Options(), FULL)
         assert done.imported.files[How.COPY] == 4
+        assert check_visible(disk / "store") == 1
+
+
+def test_a_reflink_leaves_the_source_its_own(tmp_path: Path) -> None:
+    with reflinking_disk(tmp_path) as disk:
+        write(disk / "folder")
+        os.sync()
+        free = os.statvfs(disk).f_bavail
+        with Writer.start(disk / "store", TEST) as writer:
+            done = adopt(writer, disk / "folder", manifest_of(FILES), Options(), FULL)
+        os.sync()
+        numbers = os.statvfs(disk)
+        assert (free - numbers.f_bavail) * numbers.f_frsize < 4 << 20
+        assert done.imported.files[How.COPY] == done.imported.files[How.LINK] == 0
+        assert os.stat(disk / "folder/model.safetensors").st_nlink == 1
+        (disk / "folder/config.json").write_bytes(b"[]")
+        flip(disk / "folder/model.safetensors", 5)
         assert check_visible(disk / "store") == 1
 
 

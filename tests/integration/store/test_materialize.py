@@ -194,7 +194,6 @@ WIRE = {
     "a body too short": {"kind": "truncated", "at": 1000, "times": 1},
     "a stall": {"kind": "stall_body", "at": 1000, "times": 1},
     "a silent server": {"kind": "silence", "times": 1},
-    "ranges ignored": {"kind": "ignored_range"},
     "one 429": {"kind": "status", "status": 429, "retry_after": "0", "times": 1},
     "one 503": {"kind": "status", "status": 503, "times": 1},
 }
@@ -208,6 +207,27 @@ def test_what_passes_is_lived_through(
     hub = local_hub(redirect=False)
     want = wanted(hub, "org/tiny")
     hub.fault(path="*resolve*model-1*", method="GET", **fault)  # type: ignore[arg-type]
+    with store_at(root) as store:
+        answer = fetch(store, want)
+        assert answer.tree is not None, answer.error
+    assert any(each.faults for each in hub.requests)
+    assert check_visible(root) == 1
+
+
+RANGES = {
+    "ranges ignored": {"kind": "ignored_range"},
+    "a wrong range": {"kind": "wrong_content_range", "times": 2},
+    "another version half way": {"kind": "changed_etag", "after": 1, "times": 2},
+    "a reset in every second range": {"kind": "reset", "at": 1 << 20, "times": 3},
+}
+
+
+@pytest.mark.parametrize("fault", RANGES.values(), ids=RANGES.keys())
+def test_ranges_that_lie(root: Path, publish: Publish, local_hub: HubFactory, fault: dict[str, object]) -> None:
+    publish("org/big", {".gitattributes": LFS, "model.safetensors": bytes_of(100 << 20, "big")})
+    hub = local_hub(redirect=False)
+    want = wanted(hub, "org/big")
+    hub.fault(path="*resolve*model*", method="GET", **fault)  # type: ignore[arg-type]
     with store_at(root) as store:
         answer = fetch(store, want)
         assert answer.tree is not None, answer.error
