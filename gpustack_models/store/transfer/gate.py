@@ -6,14 +6,19 @@ Refuses to know what is fetched; an attempt is only somebody who wants a share.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Hashable
 
+from gpustack_models.store.hashing import available_cores
 from gpustack_models.store.sources import Limits
 from gpustack_models.store.transfer.budget import INTERVAL, Bucket, Climb
 
 #: What a request costs beside its bytes, in bytes: so that many small files count as the work that they are.
 REQUEST_WORTH = 64 << 10
+
+#: From this share of every core on, the processors are what is short.
+_BUSY = 0.85
 
 Host = tuple[str, str, int]
 
@@ -22,9 +27,12 @@ class Gate:
     """Shared by threads. `changed` guards the streams and is notified when one more may run.
 
     Its holder may call `may_enter`, `enter`, `leave`, `should_yield`; everything else locks by itself.
+    `worked` gives the processor seconds of this process so far.
     """
 
-    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, limits: Limits, clock: Callable[[], float], worked: Callable[[], float] = time.process_time
+    ) -> None:
         self.changed = threading.Condition()
         self._clock = clock
         self._climb = Climb(limits.concurrency)
@@ -35,7 +43,8 @@ class Gate:
         self._counting = threading.Lock()
         self._bucket = Bucket(limits.bytes_per_second, clock())
         self._work = 0
-        self._looked = (clock(), 0)
+        self._worked = worked
+        self._looked = (clock(), worked(), 0)
         self._holds: dict[Host, float] = {}
 
     @property
@@ -96,11 +105,13 @@ class Gate:
         """Follow the rate: called now and then, by anybody."""
         with self.changed:
             now = self._clock()
-            since, before = self._looked
+            since, worked, before = self._looked
             if now - since < INTERVAL:
                 return
-            full, level = self._total >= self.level, self.level
-            self._looked = (now, self._work)
+            self._looked = (now, self._worked(), self._work)
+            # More streams bring nothing when this machine's processors are what is short.
+            busy = (self._looked[1] - worked) / (now - since) / available_cores()
+            full, level = self._total >= self.level and busy < _BUSY, self.level
             if self._climb.look((self._work - before) / (now - since), full=full) > level:
                 self.changed.notify_all()
 
