@@ -16,7 +16,7 @@ from benchmarks.material import ROOT
 from gpustack_models.store.hashing import available_cores
 
 #: Each is a module here with `run(rounds) -> str` and `ROUNDS`.
-NAMES = ("hashing", "listing", "download", "startup", "validating")
+NAMES = ("hashing", "listing", "download", "store", "startup", "validating")
 PAGE = ROOT / "docs" / "performance.md"
 
 
