@@ -18,9 +18,10 @@ import httpcore
 from gpustack_models import __version__
 from gpustack_models.core.location import Location, follow, origin_of
 from gpustack_models.core.network import HttpOptions, from_environment
+from gpustack_models.core.pacing import asked_pause
 from gpustack_models.errors import GsmError, NoAnswerError, Reason
 from gpustack_models.hubs.failures import EXCHANGE_ERRORS, Failure, failure_of
-from gpustack_models.hubs.pacing import Pace, asked_pause, next_pause
+from gpustack_models.hubs.pacing import Pace, next_pause
 from gpustack_models.hubs.transport import Transport
 
 __all__ = ["Answer", "HttpClient", "HttpOptions", "Pace", "Request", "from_environment"]

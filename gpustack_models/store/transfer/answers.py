@@ -8,17 +8,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 
+from gpustack_models.core.pacing import asked_pause
 from gpustack_models.errors import GsmError, Reason
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 _CONTENT_RANGE = re.compile(r"bytes\s+(?:(\d{1,19})-(\d{1,19})|\*)/(\d{1,19}|\*)")
-_RATE_LIMIT = re.compile(r"(?:^|[;,\s])t=(\d{1,9})(?:$|[;,\s])")
 _NUMBER = re.compile(r"\d{1,19}")
 #: What a hub's own endpoint says when it refuses the credential, the repository or the file (hubs.md).
 _REFUSALS = frozenset({401, 403, 404, 410, 451})
+_TOO_MUCH = frozenset({429, 503})
+
+
+class ThrottledError(GsmError):
+    """The host says that it is asked too much: fewer requests at once will bring more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,38 +54,26 @@ class Given:
     etag: str
 
 
-def judge(asked: Asked, status: int, headers: Mapping[str, str]) -> Given:
-    """What the body of an answer holds. `headers` are looked up by their lowercase names.
+def judge(asked: Asked, status: int, headers: Mapping[str, str], now: float) -> Given:
+    """What the body of an answer holds. `headers` are looked up by their lowercase names; `now` is the wall clock's.
 
-    Raises GsmError: AccessDenied for a refusal, IntegrityMismatch for a file of another size, SourceUnavailable (with
-    `retry_after` when the server says so) for all that may pass.
+    Raises GsmError: AccessDenied for a refusal, IntegrityMismatch for a file of another size, SourceUnavailable for all
+    that may pass; ThrottledError, with `retry_after` when the server says so, for being asked too much.
     """
     if status == 416:
         _check_total(asked, _content_range(headers)[2] if "content-range" in headers else None)
     if status in _REFUSALS and asked.at_home:
         raise GsmError(Reason.ACCESS_DENIED, f"it answered {status}: the file does not exist or is not accessible")
+    if status in _TOO_MUCH:
+        raise ThrottledError(
+            Reason.SOURCE_UNAVAILABLE, f"it answered {status}", retry_after=asked_pause(status, headers, now)
+        )
     if status not in (200, 206):
-        raise GsmError(Reason.SOURCE_UNAVAILABLE, f"it answered {status}", retry_after=retry_after(status, headers))
+        raise GsmError(Reason.SOURCE_UNAVAILABLE, f"it answered {status}")
     if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         raise GsmError(Reason.SOURCE_UNAVAILABLE, "it answered with a content encoding that was not asked for")
     start, end = _part(asked, headers) if status == 206 else _whole(asked, headers)
     return Given(start, end, headers.get("etag", "").strip())
-
-
-def retry_after(status: int, headers: Mapping[str, str]) -> float | None:
-    """Seconds before which the server does not want to be asked again, or None. A date counts from the answer's own."""
-    value = headers.get("retry-after", "").strip()
-    if _NUMBER.fullmatch(value):
-        return float(value)
-    if value:
-        try:
-            until, now = parsedate_to_datetime(value), parsedate_to_datetime(headers.get("date", ""))
-            return max(0.0, (until - now).total_seconds())
-        except (ValueError, TypeError):
-            return None
-    if status == 429 and (left := _RATE_LIMIT.search(headers.get("ratelimit", ""))):
-        return float(left[1])
-    return None
 
 
 def _whole(asked: Asked, headers: Mapping[str, str]) -> tuple[int, int]:

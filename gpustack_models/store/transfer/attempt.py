@@ -40,6 +40,7 @@ class Shared:
     dialer: Dialer
     gate: Gate
     clock: Callable[[], float]
+    wall: Callable[[], float]
     concurrency: int
     stall_seconds: float
 
@@ -75,6 +76,7 @@ class Attempt:
             shared.gate,
             supply,
             shared.clock,
+            shared.wall,
             pause=self._pause,
             over=self._ended.is_set,
             should_yield=lambda: self._gate.should_yield(self),

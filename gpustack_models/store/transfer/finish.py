@@ -62,7 +62,8 @@ class Finisher:
         self._submit(self._drain)
 
     def close(self) -> None:
-        """Wait for what was begun."""
+        """Hand over what is there, and wait for what was begun."""
+        self.flush()
         if self._threads is not None:
             self._threads.shutdown()
 

@@ -92,7 +92,7 @@ class Ranges:
     def receive(self, segment: Segment, count: int) -> None:
         """`count` more bytes of a segment are on disk."""
         segment.position += count
-        if not segment.left:
+        if not segment.left and segment in self.active:
             self.active.remove(segment)
 
     def release(self, segment: Segment) -> None:

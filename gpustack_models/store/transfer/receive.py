@@ -44,12 +44,15 @@ class Watch(Call):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What a receiver needs of its surroundings. `pause` sleeps until the attempt is over, `over` says that it is."""
+    """What a receiver needs of its surroundings. `clock` is monotonic, `wall` the epoch's, both in seconds; `pause`
+    sleeps, but not beyond the attempt's end; `over` says that it has ended.
+    """
 
     dialer: Dialer
     gate: Gate
     supply: Supply
     clock: Callable[[], float]
+    wall: Callable[[], float]
     pause: Callable[[float], None]
     over: Callable[[], bool]
     should_yield: Callable[[], bool]
@@ -122,7 +125,7 @@ class Receiver:
         self.watch.since = math.inf
         try:
             here = Asked(asked.start, asked.end, asked.size, answer.at_home)
-            given = judge(here, answer.status, answer.headers)
+            given = judge(here, answer.status, answer.headers, self._line.wall())
         except GsmError as error:
             answer.close()
             if error.retry_after is not None:

@@ -14,8 +14,12 @@ from gpustack_models.core.location import Location, origin_of
 from gpustack_models.core.manifest import FileDigest
 from gpustack_models.errors import GsmError, Reason
 from gpustack_models.store.sources import Origin, Source, SourceFailure, Want
+from gpustack_models.store.transfer.answers import ThrottledError
 from gpustack_models.store.transfer.gate import Gate, Host
 from gpustack_models.store.transfer.patience import Budget, Retry, verdict
+
+#: A source that served is refused so many times in a row before it is believed.
+_REFUSALS = 3
 
 
 @dataclass(eq=False)
@@ -38,6 +42,8 @@ class Supplier:
         self.budget = Budget(retry)
         self.name = str(source.origin)
         self._source = source
+        self._served = False
+        self._refusals = 0
         self._endpoint = ""
         self._host: Host | None = None
 
@@ -48,6 +54,17 @@ class Supplier:
             scheme, host, port = self._host = origin_of(location.endpoint)
             self._endpoint, self.name = location.endpoint, f"{scheme}://{host}:{port}"
         return location
+
+    def served(self) -> None:
+        """It answered a request to its end."""
+        self._served = True
+        self._refusals = 0
+        self.budget.answered()
+
+    def may_be_spurious(self) -> bool:
+        """Whether a refusal is worth another try: hubs were seen to refuse once in the midst of what they serve."""
+        self._refusals += 1
+        return self._served and self._refusals < _REFUSALS
 
     def wait(self, gate: Gate, now: float) -> float:
         """Seconds before it may be asked."""
@@ -86,18 +103,21 @@ class Supply:
     def answered(self, supplier: Supplier) -> None:
         """An answer of a source was read to its end."""
         with self._lock:
-            supplier.budget.answered()
+            supplier.served()
 
     def failed(self, supplier: Supplier, todo: Todo, error: GsmError, began: float, now: float) -> None:
         """A request that began at `began` (monotonic) ended with an error. Raises it when no other source may help."""
         with self._lock:
             if error.reason is Reason.SOURCE_UNAVAILABLE:
                 counted = supplier.budget.fail(error, began, now, self._chance())
-                throttled = counted and error.retry_after is not None
+                throttled = counted and isinstance(error, ThrottledError)
             elif supplier.origin is Origin.PEER and error.reason is Reason.ACCESS_DENIED:
                 # A peer that holds a part of the tree does not have this file; it may have the next.
                 todo.refused.add(supplier.index)
                 supplier.budget.last_error = error
+                throttled = False
+            elif error.reason is Reason.ACCESS_DENIED and supplier.may_be_spurious():
+                supplier.budget.fail(error, began, now, self._chance())
                 throttled = False
             elif supplier.origin is Origin.PEER or error.reason is Reason.ACCESS_DENIED:
                 supplier.budget.give_up(error)

@@ -28,7 +28,7 @@ class Transfer:
     """Fetches files for one store, for as many attempts at once as ask. Its methods may be called from any thread.
 
     `options` say how hosts are reached and `trust` makes the TLS context when one is needed; `clock` gives monotonic
-    seconds, `chance` a random number in [0, 1).
+    seconds, `wall` those since the epoch, `chance` a random number in [0, 1).
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class Transfer:
         trust: Callable[[], ssl.SSLContext] = ssl.create_default_context,
         retry: Retry | None = None,
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
     ) -> None:
         limits = limits or Limits()
@@ -46,7 +47,7 @@ class Transfer:
         self._retry = retry or Retry()
         self._chance = chance
         dialer = Dialer(options or HttpOptions(), trust, connections=concurrency, read_timeout=limits.stall_seconds)
-        self._shared = Shared(dialer, Gate(limits, clock), clock, concurrency, limits.stall_seconds)
+        self._shared = Shared(dialer, Gate(limits, clock), clock, wall, concurrency, limits.stall_seconds)
 
     def fetch(
         self,

@@ -122,6 +122,23 @@ def test_a_refused_pair_hands_over_to_the_next(serving: Serving, tmp_path: Path)
     assert {one.headers["authorization"] for one in second.requests} == {"Bearer second"}
 
 
+def test_one_refusal_in_the_midst_of_serving_is_not_believed(serving: Serving, tmp_path: Path) -> None:
+    hub = serving()
+    hub.then("a/small", status("403 Forbidden"))
+    got = fetch(wants_of(FILES), tmp_path, [From(hub.url)], transfer=make_transfer(concurrency=1))
+    assert {path: got.content(path) for path in FILES} == FILES
+    assert len(hub.asked("a/small")) == 2
+
+
+def test_a_grant_that_ends_in_the_midst_is_access_denied(serving: Serving, tmp_path: Path) -> None:
+    hub = serving()
+    hub.always["a/small"] = status("403 Forbidden")
+    with pytest.raises(GsmError, match="answered 403") as caught:
+        fetch(wants_of(FILES), tmp_path, [From(hub.url)], transfer=make_transfer(concurrency=1))
+    assert caught.value.reason is Reason.ACCESS_DENIED
+    assert len(hub.asked("a/small")) == 3
+
+
 def test_all_refused_is_access_denied_and_names_each(serving: Serving, tmp_path: Path) -> None:
     first, second = serving({}), serving({})
     with pytest.raises(GsmError) as caught:

@@ -6,15 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpustack_models.hubs.pacing import LONGEST_WAIT, asked_pause, next_pause
+from gpustack_models.core.pacing import asked_pause
+from gpustack_models.hubs.pacing import LONGEST_WAIT, next_pause
 
 NOW = 1_800_000_000.0
+HERS = "Fri, 15 Jan 2027 09:00:00 GMT"
 
 ASKED = {
     "seconds": (429, {"retry-after": "30"}, 30),
     "seconds of a 503": (503, {"retry-after": "5"}, 5),
     "no seconds": (429, {"retry-after": "0"}, 0),
     "a date": (429, {"retry-after": "Fri, 15 Jan 2027 08:01:30 GMT"}, 90),
+    "a date, by the answer's own clock": (429, {"retry-after": "Fri, 15 Jan 2027 09:00:30 GMT", "date": HERS}, 30),
     "a date that has passed": (429, {"retry-after": "Fri, 15 Jan 2027 07:00:00 GMT"}, 0),
     "an absurd number": (429, {"retry-after": "999999999999"}, 86_400),
     "an absurd date": (429, {"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, 86_400),
