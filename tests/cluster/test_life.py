@@ -87,6 +87,11 @@ def kill_everything(bed: Bed) -> None:
         assert identity is not None
         if processes.alive(identity):
             os.kill(identity.pid, signal.SIGKILL)
+    # A killed process is gone a moment later, and a busy machine makes that moment long.
+    until = time.monotonic() + 60
+    while any(bed.supervisor.running(name) for name in bed.supervisor.names()):
+        assert time.monotonic() < until, "a killed process is still there"
+        time.sleep(0.05)
 
 
 def test_up_prints_one_line_for_the_shell_and_down_leaves_nothing(shell: Shell) -> None:

@@ -150,8 +150,8 @@ def test_every_reason_comes_over_the_wire(hub: LocalHub, name: str, kind: HubKin
     token = TOKENS.get(row.token, "hf_unknown_to_the_hub" if row.token else "")
     if row.fault:
         hub.fault(row.fault, LISTING[kind] if row.path == "listing" else row.path, **row.options)
-    retries = 0 if row.fault in ("silence", "stall_body") else 1
-    with asking(hub, kind, token, read_timeout=1, retries=retries) as asked, pytest.raises(GsmError) as caught:
+    waits = row.fault in ("silence", "stall_body")
+    with asking(hub, kind, token, read_timeout=1 if waits else 60, retries=0 if waits else 1) as asked, pytest.raises(GsmError) as caught:
         resolve(asked, row.repository, row.revision or BRANCH[kind], row.patterns, row.expected)
     error = caught.value
     assert error.reason is row.reason
