@@ -138,7 +138,8 @@ def _root(
 
 def _usage(error: TyperException) -> int:
     context: Any = getattr(error, "ctx", None)
-    message = error.format_message()
+    # typer has pydantic judge a value, and leaves the head of that one's message in its own.
+    message = error.format_message().replace("Value error, ", "", 1)
     if type(error).__name__ == "NoArgsIsHelpError":  # typer keeps this class to itself; its message is the help
         output.Output().note(message)
     else:

@@ -11,7 +11,7 @@ from functools import partial
 from gpustack_models.cli import resolve_view as view
 from gpustack_models.cli.options import usage
 from gpustack_models.cli.output import Output
-from gpustack_models.cli.results import conclude
+from gpustack_models.cli.results import conclude, placed
 from gpustack_models.errors import GsmError
 from gpustack_models.workflows.lookup import Found
 from gpustack_models.workflows.questions import Item
@@ -25,7 +25,8 @@ def show(
 ) -> int:
     """Print the results and tell the errors; the exit status is the first error's, or 0."""
     _PRINTERS[form](out, items, results, with_files)
-    return conclude(out, [*results, *(_write_back(out, items, results) if write else ())])
+    told = map(placed, items, results)
+    return conclude(out, [*told, *(_write_back(out, items, results) if write else ())])
 
 
 def _write_back(out: Output, items: Sequence[Item | GsmError], results: Results) -> list[GsmError]:
@@ -51,7 +52,7 @@ def _table(out: Output, _items: Sequence[Item | GsmError], results: Results, wit
     found = [result for result in results if isinstance(result, Found)]
     if len(results) > 1 and not with_files:
         if found:
-            out.table(view.HEADER, [view.row(each) for each in found])
+            out.table(*view.table(found))
         return
     for number, each in enumerate(found):
         out.data("\n" if number else "")
@@ -62,10 +63,7 @@ def _table(out: Output, _items: Sequence[Item | GsmError], results: Results, wit
 
 
 def _values(items: Sequence[Item | GsmError], results: Results, with_files: bool) -> list[object]:
-    return [
-        view.value(result, item.name if isinstance(item, Item) else "", with_files=with_files)
-        for item, result in zip(items, results, strict=True)
-    ]
+    return [view.value(result, item, with_files=with_files) for item, result in zip(items, results, strict=True)]
 
 
 def _document(form: str, out: Output, items: Sequence[Item | GsmError], results: Results, with_files: bool) -> None:

@@ -6,7 +6,7 @@ Refuses to print, and to ask; it makes text and values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpustack_models.cli.output import size_text
 from gpustack_models.cli.results import error_object
@@ -16,7 +16,11 @@ from gpustack_models.errors import GsmError
 from gpustack_models.hubs.oci import Image
 from gpustack_models.hubs.protocol import TokenState
 from gpustack_models.workflows.lookup import Found, Token
+from gpustack_models.workflows.questions import Item
 from gpustack_models.workflows.resolve import Resolution
+
+if TYPE_CHECKING:
+    from gpustack_models.core.artifactfile import Filed
 
 HEADER = ("REFERENCE", "COMMIT", "DIGEST", "FILES", "SIZE", "ACCESS")
 NOTHING = "-"
@@ -36,6 +40,14 @@ def row(found: Found) -> tuple[str, ...]:
     return name, NOTHING, NOTHING, NOTHING, NOTHING, _CLAIM
 
 
+def table(found: Sequence[Found]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The header and the rows of several; what comes from files is named by its place first."""
+    if not any(each.item.filed for each in found):
+        return HEADER, [row(each) for each in found]
+    rows = [(each.item.filed.name if each.item.filed else NOTHING, *row(each)) for each in found]
+    return ("ARTIFACT", *HEADER), rows
+
+
 def fields(found: Found) -> list[tuple[str, str]]:
     """The same of one item, a line each; what it has not is left out."""
     named = [(name.lower(), value) for name, value in zip(HEADER, row(found), strict=True) if value != NOTHING]
@@ -51,17 +63,18 @@ def files(manifest: Manifest) -> list[tuple[str, ...]]:
     return [(str(entry.digest), str(entry.size), entry.path) for entry in manifest.entries]
 
 
-def value(found: Found | GsmError, item: str, *, with_files: bool) -> dict[str, Any]:
+def value(found: Found | GsmError, item: Item | GsmError, *, with_files: bool) -> dict[str, Any]:
     """One object of a machine format; an error is an object too."""
+    name = item.name if isinstance(item, Item) else ""
+    artifact = {"artifact": _place(item.filed)} if isinstance(item, Item) and item.filed else {}
     if isinstance(found, GsmError):
-        return {"reference": item, "error": error_object(found)}
-    shown: dict[str, Any] = {"reference": found.item.name, "pinned": found.pinned}
-    if filed := found.item.filed:
-        place, metadata = filed.place, filed.artifact.metadata
-        shown["artifact"] = {
-            "file": place.file, "line": place.line, "namespace": metadata.namespace, "name": metadata.name
-        }  # fmt: skip
-    return {**shown, **_facts(found, with_files)}
+        return {"reference": name, **artifact, "error": error_object(found)}
+    return {"reference": name, "pinned": found.pinned, **artifact, **_facts(found, with_files)}
+
+
+def _place(filed: Filed) -> dict[str, Any]:
+    place, metadata = filed.place, filed.artifact.metadata
+    return {"file": place.file, "line": place.line, "namespace": metadata.namespace, "name": metadata.name}
 
 
 def artifact(found: Found) -> dict[str, Any]:

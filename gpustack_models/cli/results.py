@@ -10,6 +10,7 @@ from typing import Any
 
 from gpustack_models.cli.output import Output
 from gpustack_models.errors import GsmError
+from gpustack_models.workflows.questions import Item
 
 
 def conclude(out: Output, results: Iterable[object]) -> int:
@@ -18,6 +19,14 @@ def conclude(out: Output, results: Iterable[object]) -> int:
     for error in errors:
         out.error(error)
     return errors[0].exit_status if errors else 0
+
+
+def placed(item: Item | GsmError, result: object) -> object:
+    """A result as it is; the error of an artifact of a file names the file, the line and the artifact first."""
+    if isinstance(result, GsmError) and isinstance(item, Item) and item.filed:
+        message = f"{item.filed.name}: {result.message}"
+        return GsmError(result.reason, message, hint=result.hint, retry_after=result.retry_after)
+    return result
 
 
 def error_object(error: GsmError) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from gpustack_models.cli.asking import Asking
 from gpustack_models.cli.checks import Check, CheckFormat, Outcome, render
 from gpustack_models.cli.inputs import expanded
 from gpustack_models.cli.output import Output
-from gpustack_models.cli.results import conclude
+from gpustack_models.cli.results import conclude, placed
 from gpustack_models.errors import GsmError
 from gpustack_models.workflows.lookup import Found
 from gpustack_models.workflows.questions import Item, of_file
@@ -25,16 +25,18 @@ def verify_artifacts(out: Output, ask: Asking, files: Sequence[str], form: Check
     read = [(file, item) for file in expanded(files) for item in of_file(file, stdin.once)]
     asked = [item for _, item in read if isinstance(item, GsmError) or item.expected]
     answers = iter(asking.look_up(out, asked, ask))
-    results: list[GsmError] = []
+    results: list[object] = []
     checks: list[Check] = []
     for file, item in read:
         answer = None if isinstance(item, Item) and not item.expected else next(answers)
         checks.append(_check(file, item, answer))
         if isinstance(answer, GsmError):
-            results.append(answer)
+            results.append(placed(item, answer))
     out.data(render(checks, form, suite=_SUITE))
     if not asked:
         out.warn(f"nothing was checked: no ModelArtifact with an expectedDigest in {', '.join(files)}")
+    if len(asked) < len(read):
+        out.note("what has no expectedDigest is pinned by gsm resolve -f FILE --write")
     return conclude(out, results)
 
 

@@ -192,6 +192,27 @@ def test_write_leaves_a_file_alone_when_not_everything_resolves(
     assert f"warning: {bad} was left as it is" in ran.err
 
 
+def test_what_comes_from_files_is_named_by_its_place(
+    gsm: Gsm, local_hub: HubFactory, qwen: None, tmp_path: Path
+) -> None:
+    file = tmp_path / "models.yaml"
+    file.write_text(ARTIFACTS.replace("repository: team/qwen\n      revision", "repository: team/none\n      revision"))
+    hub = local_hub()
+    ran = gsm("resolve", "-f", file, "-o", "json", hub=hub)
+    failed = next(item for item in ran.json if "error" in item)
+    place = failed["artifact"]
+    assert (place["file"], place["line"], place["namespace"], place["name"]) == (str(file), 2, "team-a", "qwen")
+    assert failed["error"]["message"].startswith("hf://team/none@")
+    named = f"{file}:2 team-a/qwen"
+    assert f"error: {named}: hf://team/none@" in ran.err
+    table = gsm("resolve", "-f", file, hub=hub)
+    assert f"error: {named}: hf://team/none@" in table.err
+    header, *rows = table.out.splitlines()
+    assert header.startswith("ARTIFACT ")
+    assert rows
+    assert all(row.startswith(f"{file}:") for row in rows)
+
+
 def test_write_refuses_another_digest_than_the_file_s(
     gsm: Gsm, local_hub: HubFactory, qwen: None, tmp_path: Path
 ) -> None:
@@ -247,7 +268,7 @@ USAGE = {
     "expect-something-else": (("resolve", "a/b", "--expect", "sha256:abc"), "is not a manifest digest"),
     "one-token-for-two-hubs": (("resolve", "a/b", "ms://c/d", "--token-file", "t"), "the token of one hub"),
     "an-endpoint-with-a-password": (("resolve", "a/b", "--endpoint", "http://u:secret@h"), "--endpoint"),
-    "an-unknown-format": (("resolve", "a/b", "-o", "xml"), "xml"),
+    "an-unknown-format": (("resolve", "a/b", "-o", "xml"), "'-o': 'xml' is not one of"),
     "a-time-of-nothing": (("resolve", "a/b", "--timeout", "0"), "--timeout"),
 }
 

@@ -138,6 +138,8 @@ def test_the_check_for_ci(gsm: Gsm, local_hub: HubFactory, publish: Publish, tmp
     ran = gsm("verify", "-f", file, "-o", "github", hub=hub)
     assert ran.status == 18
     assert ran.out.startswith(f"::error file={file},line=1,title=DigestMismatch::{file}:1 pinned: ")
+    assert f"error: {file}:1 pinned: hf://" in ran.err
+    assert "gsm resolve -f FILE --write" in ran.err
     junit = ElementTree.fromstring(gsm("verify", "-f", file, "-o", "junit", hub=hub).out)
     assert [case.get("name") for case in junit[0]] == [f"{file}:1 pinned", f"{file}:8 loose"]
     assert [[child.tag for child in case] for case in junit[0]] == [["failure"], ["skipped"]]
