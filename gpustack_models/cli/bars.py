@@ -18,11 +18,17 @@ from rich.progress import (
     Task,
     TextColumn,
     TimeRemainingColumn,
-    TransferSpeedColumn,
 )
 from rich.text import Text
 
+from gpustack_models.cli.node_store.common import brief
 from gpustack_models.cli.output import Advance
+
+
+class _ByteRate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        # Rich's own column counts in powers of ten, beside a size in powers of two.
+        return Text(f"{brief(task.speed or 0)}/s", style="progress.data.speed")
 
 
 class _Rate(ProgressColumn):
@@ -37,12 +43,14 @@ class _Rate(ProgressColumn):
 @contextmanager
 def bar(title: str, total: int | None, unit: str) -> Iterator[Advance]:
     """Show a bar on stderr while the block runs; it leaves no line behind. Yields what advances it."""
-    done, rate = (DownloadColumn(binary_units=True), TransferSpeedColumn())
-    columns: tuple[ProgressColumn, ...] = (done, rate) if unit == "bytes" else (MofNCompleteColumn(), _Rate(unit))
+    done, rate = (
+        (DownloadColumn(binary_units=True), _ByteRate()) if unit == "bytes" else (MofNCompleteColumn(), _Rate(unit))
+    )
     with Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        *columns,
+        done,
+        rate,
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,

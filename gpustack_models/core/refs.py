@@ -154,6 +154,8 @@ def _hub(kind: HubKind, rest: str, text: str) -> HubRef:
 
 def _checked(kind: HubKind, repository: str, revision: str, text: str) -> HubRef:
     owner, _, name = repository.partition("/")
+    if owner.lower() in _ONE_SLASH:
+        raise _invalid(text, "two slashes follow a scheme", f"{owner.lower()}//{name.lstrip('/')}")
     if "/" in name:
         if owner in ("datasets", "spaces", "kernels", "buckets"):
             raise _invalid(text, f"it names one of the hub's {owner}, not a model", FORMS[0])
@@ -238,6 +240,9 @@ def _invalid(text: str, wrong: str, nearest: str) -> GsmError:
     shown = text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
     return GsmError(Reason.INVALID_REFERENCE, f"{shown!r}: {wrong}", hint=f"write {nearest:.{_MAX_SHOWN}}")
 
+
+#: What is written when a slash of a scheme is forgotten; an address of the web may carry a credential.
+_ONE_SLASH = frozenset({"hf:", "huggingface:", "ms:", "modelscope:", "pvc:", "oci:"})
 
 _PARSERS: dict[str, Callable[[str, str], SourceRef]] = {
     "hf": _hugging_face,

@@ -45,7 +45,12 @@ FAILURES: tuple[FailureRow, ...] = (
     FailureRow(
         "proxy", httpcore.ProxyError, "the proxy gave no way to it: {detail}", hint="check HTTPS_PROXY and NO_PROXY"
     ),
-    FailureRow("connect", httpcore.ConnectError, "no connection was made: {detail}"),
+    FailureRow(
+        "connect",
+        httpcore.ConnectError,
+        "no connection was made: {detail}",
+        hint="check the address (--endpoint, HF_ENDPOINT, MODELSCOPE_ENDPOINT) and HTTPS_PROXY",
+    ),
     FailureRow("network", httpcore.NetworkError, "the connection broke: {detail}"),
     FailureRow("http", httpcore.RemoteProtocolError, "what came is not HTTP, or was cut off"),
     FailureRow("request", httpcore.LocalProtocolError, "the request cannot be written", transient=False),

@@ -60,6 +60,11 @@ def test_every_row_of_the_table(row: object) -> None:
     assert "planted" not in failure.error.message + failure.error.hint
 
 
+def test_an_address_that_nothing_listens_at_shows_where_it_comes_from() -> None:
+    failure = failure_of(httpcore.ConnectError("refused"), NAME, HOST, begun=False, silent=True)
+    assert "HF_ENDPOINT" in failure.error.hint
+
+
 @pytest.mark.parametrize(("begun", "silent"), [(False, True), (False, False), (True, False)])
 def test_only_a_hub_that_never_answered_is_no_answer(begun: bool, silent: bool) -> None:
     error = failure_of(httpcore.ReadError("x"), NAME, HOST, begun=begun, silent=silent).error
