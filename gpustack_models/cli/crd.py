@@ -31,7 +31,7 @@ class Format(StrEnum):
     )
 )
 def main(
-    kinds: Annotated[list[str] | None, typer.Argument(metavar="[KIND]...", help="Only these kinds.")] = None,
+    kinds: Annotated[list[str] | None, typer.Argument(metavar="KIND", help="Only these kinds.")] = None,
     output: Annotated[Format, typer.Option("--output", "-o", help="How they are printed.")] = Format.YAML,
 ) -> None:
     """Print the CustomResourceDefinitions of the five resources."""

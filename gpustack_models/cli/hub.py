@@ -29,17 +29,29 @@ app.callback()(lazy.nothing)
 
 
 @app.command(
+    short_help="Serve a folder over both hubs' interfaces, read-only.",
     epilog=lazy.examples(
         "gsm hub serve ./models --port 8100",
         "gsm hub serve ./models --host 0.0.0.0 --port 8100 --tokens tokens.yaml",
-    )
+    ),
 )
 def serve(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Holds a folder <owner>/<name>/ for each repository.")],
-    host: Annotated[str, typer.Option("--host", help="The address to listen on; loopback unless told.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 is a free one.")] = 8100,
+    host: Annotated[
+        str, typer.Option("--host", metavar="HOST", help="The address to listen on; loopback unless told.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="PORT", min=0, max=65535, help="The port; 0 is a free one.")
+    ] = 8100,
     cdn_port: Annotated[
-        int, typer.Option("--cdn-port", min=0, max=65535, help="Where LFS files are redirected to; 0 is a free port.")
+        int,
+        typer.Option(
+            "--cdn-port",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Where LFS files are redirected to; 0 is a free port.",
+        ),
     ] = 0,
     tokens: Annotated[
         Path | None, typer.Option("--tokens", metavar="FILE", help="The users' tokens, as docs/local-hub.md has them.")

@@ -62,7 +62,7 @@ def render(
         list[str] | None,
         typer.Option("--file", "-f", metavar="FILE", help="A YAML or JSON file, a folder of them, or - for stdin."),
     ] = None,
-    more: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="More files and folders.")] = None,
+    more: Annotated[list[str] | None, typer.Argument(metavar="FILE", help="More files and folders.")] = None,
     output: Annotated[Format, typer.Option("--output", "-o", help="What is printed.")] = Format.YAML,
     objects: Annotated[
         bool, typer.Option("--objects", help="Only what would be created, without the status of anything.")

@@ -31,14 +31,20 @@ app = lazy.single()
 def main(
     files: Annotated[
         list[str] | None,
-        typer.Option("--file", "-f", help="A YAML or JSON file, a folder of them (recursively), or - for stdin."),
+        typer.Option(
+            "--file",
+            "-f",
+            metavar="FILE",
+            help="A YAML or JSON file, a folder of them (recursively), or - for stdin. Repeatable.",
+        ),
     ] = None,
-    more: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="More files and folders.")] = None,
+    more: Annotated[list[str] | None, typer.Argument(metavar="FILE", help="More files and folders.")] = None,
     output: Annotated[
         CheckFormat, typer.Option("--output", "-o", help="How refusals are printed.")
     ] = CheckFormat.TABLE,
     kubernetes_version: Annotated[
-        str | None, typer.Option(help="The API server's version, such as 1.36, for the rules that need it.")
+        str | None,
+        typer.Option(metavar="VERSION", help="The API server's version, such as 1.36, for the rules that need it."),
     ] = None,
     csi_driver: Annotated[
         bool | None,
@@ -48,7 +54,10 @@ def main(
     ] = None,
     stored: Annotated[
         list[str] | None,
-        typer.Option(help="The objects as they are stored: those given are judged as updates of them. Repeatable."),
+        typer.Option(
+            metavar="FILE",
+            help="The objects as they are stored: those given are judged as updates of them. Repeatable.",
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print refusals only.")] = False,
 ) -> int:

@@ -31,7 +31,7 @@ def import_(
     folder: Annotated[
         Path, typer.Argument(metavar="PATH", help="A folder of model files, or a cache of a hub's own client.")
     ],
-    reference: Annotated[str | None, typer.Argument(metavar="[REF]", help="What the folder should hold.")] = None,
+    reference: Annotated[str | None, typer.Argument(metavar="REF", help="What the folder should hold.")] = None,
     manifest: Annotated[
         str | None, typer.Option("--manifest", metavar="FILE", help="The manifest, or saved listing, in place of REF.")
     ] = None,

@@ -5,7 +5,7 @@ Refuses to change what happened.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,7 +18,7 @@ app = lazy.single()
 @app.command(epilog=lazy.examples("gsm node-store log", "gsm node-store log -n 1000 -o json"))
 def log(
     root: common.Root = None,
-    number: Annotated[int, typer.Option("--number", "-n", min=1, help="The last so many events.")] = 50,
+    number: Annotated[int, typer.Option("--number", "-n", metavar="N", min=1, help="The last so many events.")] = 50,
     output: common.Output = common.Format.TABLE,
 ) -> None:
     """Print what happened to the store, newest last: published, failed, removed, broken, mended, pinned.
@@ -42,8 +42,16 @@ def log(
                 common.local(each.time),
                 each.event,
                 each.digest,
-                " ".join(f"{name}={value}" for name, value in each.details.items() if value not in ("", [], None)),
+                " ".join(
+                    f"{name}={_shown(value)}" for name, value in each.details.items() if value not in ("", [], {}, None)
+                ),
             )
             for each in events
         ]
         out.table(("TIME", "EVENT", "DIGEST", "DETAILS"), rows)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ",".join(f"{key}:{each}" for key, each in value.items())
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -18,7 +18,7 @@ app = lazy.single()
 @app.command(epilog=lazy.examples("gsm node-store pin 669ed7b1 --note 'the demo of Friday'"))
 def pin(
     digest: common.Digest,
-    note: Annotated[str, typer.Option("--note", help="Why, for whoever wonders later.")] = "",
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="Why, for whoever wonders later.")] = "",
     root: common.Root = None,
     output: common.Output = common.Format.TABLE,
     quiet: options.Quiet = False,

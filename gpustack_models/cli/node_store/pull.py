@@ -42,7 +42,7 @@ class Format(StrEnum):
 )
 def pull(
     references: Annotated[
-        list[str], typer.Argument(metavar="REF...", help="hf:// or ms:// references; a digest, with --from.")
+        list[str], typer.Argument(metavar="REF", help="hf:// or ms:// references; a digest, with --from.")
     ],
     expect: Annotated[
         str | None,

@@ -140,6 +140,7 @@ def test_ls_status_and_log_tell_what_is_there(store: Path, typed: Typed) -> None
     events = typed.json("log")
     assert isinstance(events, list)
     assert [event["event"] for event in events] == ["published", "pinned"]
+    assert f"names={model['names'][0]} source=Hub" in typed("log")[0]
     table, _ = typed("ls")
     assert digest in table
     assert "pin" in table
@@ -298,7 +299,8 @@ def test_a_broken_file_is_repaired_from_the_hub(store: Path, typed: Typed, hub: 
     assert visible(store) == []
     typed("path", digest, status=30)
     (model,) = typed.json("ls")
-    assert model["state"] == "Incomplete"
+    assert (model["state"], model["reason"], model.get("retryTime")) == ("Failed", "IntegrityMismatch", None)
+    assert "it broke on the disk" in model["message"]
     hub.forget()
     result = typed.json("verify", "--repair")
     assert isinstance(result, dict)
