@@ -18,6 +18,7 @@ from gpustack_models.cli.output import Output, counted, report
 from gpustack_models.core.artifact import ModelArtifact
 from gpustack_models.core.delivery.decision import DELIVERY_MODE
 from gpustack_models.core.given import NO_UID, Given, Stated, assumed, namespace_of, settings
+from gpustack_models.core.reasons import WeightsReason
 from gpustack_models.core.rendering import Rendered, leans_on_no_uid
 from gpustack_models.core.setting import BY_NAME
 from gpustack_models.errors import GsmError, Reason
@@ -145,7 +146,7 @@ def _run(out: Output, names: Sequence[str], stated: Stated, wanted: Wanted, vers
         )
     _print(out, rendered, () if wanted.objects_only else rendering.artifact_statuses(given), wanted)
     _say_what_was_assumed(out, given, stated, rendered)
-    return _conclude(rendered)
+    return _conclude(rendered, asked=wanted.resolve)
 
 
 def _resolved(out: Output, given: Given, known: Any, stated: Stated, asking: Asking) -> Given:
@@ -197,13 +198,18 @@ def _say_what_was_assumed(out: Output, given: Given, stated: Stated, rendered: S
         out.warn(f"an artifact has no metadata.uid yet; {NO_UID} stands for the one that the cluster will give")
 
 
-def _conclude(rendered: Sequence[Rendered]) -> int:
+def _conclude(rendered: Sequence[Rendered], *, asked: bool) -> int:
     blocked = [each for each in rendered if each.blocked is not None]
     if not blocked:
         return 0
     reasons = "; ".join(
         f"{each.workload}: {each.blocked.reason}: {each.blocked.message}" for each in blocked if each.blocked
     )
+    unresolved = not asked and any(
+        each.blocked and each.blocked.reason is WeightsReason.ARTIFACT_NOT_RESOLVED for each in blocked
+    )
     raise GsmError(
-        Reason.NOTHING_RENDERED, f"nothing may be created for {counted(len(blocked), 'workload')}: {reasons}"
+        Reason.NOTHING_RENDERED,
+        f"nothing may be created for {counted(len(blocked), 'workload')}: {reasons}",
+        hint="--resolve asks the hub now; or give the artifact with its status" if unresolved else "",
     )

@@ -83,7 +83,7 @@ class BaseHub(ABC):
         if row.reason is Reason.REVISION_NOT_FOUND:
             return f"its branches and tags are at {page}"
         if row.reason is not Reason.ACCESS_DENIED:
-            return ""
+            return f"try again later; {self.endpoint} was asked"
         if self._token is None:
             return f"no token was sent: give one by {self.log_in_hint}, or check the name"
         if row.id == "gated":

@@ -87,6 +87,8 @@ def test_reason(row: Row, gsm: Gsm, local_hub: HubFactory, publish: Publish) -> 
         assert name in result["error"]["message"]
         assert row.says in ran.err
         assert "error:" in ran.err
+    if row.fault == "status" and row.reason is Reason.SOURCE_UNAVAILABLE:
+        assert f"hint: try again later; {hub.url} was asked" in ran.err
 
 
 def test_every_reason_of_a_hub_has_a_row() -> None:

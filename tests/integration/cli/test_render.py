@@ -205,6 +205,7 @@ def test_files_without_a_workload_are_told(gsm: Gsm) -> None:
 def test_an_unresolved_artifact_is_a_reason_and_a_status(gsm: Gsm) -> None:
     ran = gsm("render", "-f", "-", stdin=ARTIFACT + DEPLOYMENT)
     assert ran.status == 3
+    assert "hint: --resolve asks the hub now" in ran.err
     assert (
         _status(ran.out, "ModelDeployment")["phaseMessage"]
         == "ModelArtifact 'tiny' is not resolved: it has not been resolved yet"
@@ -235,6 +236,7 @@ def test_a_refusal_of_the_hub_is_the_artifacts_reason(gsm: Gsm, local_hub: HubFa
     text = ARTIFACT + DEPLOYMENT
     ran = gsm("render", "-f", "-", "--resolve", hub=hub, stdin=text)
     assert ran.status == 3
+    assert "--resolve asks" not in ran.err
     assert "AccessDenied" in ran.err
     conditions = {each["type"]: each for each in _status(ran.out)["conditions"]}
     assert (conditions["Resolved"]["status"], conditions["Resolved"]["reason"]) == ("False", "AccessDenied")
