@@ -60,13 +60,13 @@ def next_failure(previous: Failure | None, digest: str, error: GsmError, now: In
     if error.reason in _NO_BACKOFF:
         return None
     count = previous.count + 1 if previous else 1
-    return Failure(digest, count, str(error.reason), error.message[:MAX_MESSAGE], now)
+    return Failure(digest, count, error.reason, error.message[:MAX_MESSAGE], now)
 
 
 def backing_off(failure: Failure, seconds: float) -> GsmError:
     """The answer to a request for a digest that may not be tried yet."""
     return GsmError(
-        Reason(failure.reason),
+        failure.reason,
         failure.message,
         hint=f"attempt {failure.count} failed; the next one may begin in {max(1, round(seconds))} s",
         retry_after=seconds,

@@ -125,8 +125,7 @@ class Dir:
 
     def write(self, name: str, data: bytes, *, mode: int = FILE_MODE, sync: bool = True) -> None:
         """Put a small file in one step: a temporary name, `fsync`, `rename`, and the directory synced."""
-        temporary = f"{TEMPORARY}{os.getpid()}-{next(_COUNTER)}"
-        fd = self.create(temporary, mode)
+        temporary, fd = self._fresh(mode)
         try:
             try:
                 os.fchmod(fd, mode)
@@ -142,6 +141,13 @@ class Dir:
             raise
         if sync:
             self.sync()
+
+    def _fresh(self, mode: int) -> tuple[str, int]:
+        # In a container, the process that died and left a name behind had the same id.
+        while True:
+            name = f"{TEMPORARY}{os.getpid()}-{next(_COUNTER)}"
+            with suppress(FileExistsError):
+                return name, self.create(name, mode)
 
     def link(self, name: str, to: Dir, new: str) -> None:
         """Another name for a file; a link is linked itself, never what it points at."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpustack_models.errors import GsmError, Reason
+from gpustack_models.store import plainjson
 from gpustack_models.store.handles import FILE_MODE, Dir, write_all
 
 NAME = "history"
@@ -62,7 +63,8 @@ def _events(ledger: Dir, name: str) -> list[Event]:
     except FileNotFoundError:
         return []
     values = [_value(line) for line in lines]
-    if lines and values[0] != _HEADER:
+    # A crash may have torn the first line too; one that can be read has to be ours.
+    if lines and values[0] not in (_HEADER, None):
         raise GsmError(
             Reason.UNKNOWN_FORMAT,
             f"{ledger.join(name)} has a format that this version does not know",
@@ -73,13 +75,14 @@ def _events(ledger: Dir, name: str) -> list[Event]:
 
 def _value(line: bytes) -> Any:
     try:
-        return json.loads(line)
+        return plainjson.parse(line)
     except ValueError:
         return None
 
 
 def _event(value: Any) -> Event | None:
     match value:
-        case {"time": int() | float() as time, "event": str() as event, "digest": str() as digest, **details}:
-            return Event(float(time), event, digest, {str(name): detail for name, detail in details.items()})
+        case {"time": time, "event": str() as event, "digest": str() as digest, **details}:
+            with suppress(ValueError):
+                return Event(plainjson.moment(time), event, digest, {str(name): each for name, each in details.items()})
     return None

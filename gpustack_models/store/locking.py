@@ -5,13 +5,16 @@ Refuses to outlive its process: the kernel gives the lock back when the holder d
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import stat
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 from gpustack_models.errors import GsmError, Reason
+from gpustack_models.store import plainjson
 from gpustack_models.store.handles import Dir, planted, write_all
 from gpustack_models.store.layout import LOCK
 
@@ -47,10 +50,7 @@ class WriterLock:
 
 def acquire(top: Dir, holder: Holder) -> WriterLock | None:
     """Take the lock, or None when another process has it."""
-    try:
-        fd = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=top.fd)
-    except IsADirectoryError as error:
-        raise planted(top.join(LOCK), "the lock file") from error
+    fd = _open(top, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -66,7 +66,7 @@ def acquire(top: Dir, holder: Holder) -> WriterLock | None:
 def held(top: Dir) -> bool:
     """Whether a process holds the lock now."""
     try:
-        fd = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=top.fd)
+        fd = _open(top, os.O_RDONLY)
     except (FileNotFoundError, PermissionError):
         return False  # who may not open the lock may not know
     try:
@@ -82,8 +82,9 @@ def held(top: Dir) -> bool:
 def holder(top: Dir) -> Holder | None:
     """Who holds the lock, as it wrote there itself; None when nobody does or the record cannot be read."""
     try:
-        record = json.loads(top.read(LOCK, 4 * _LENGTH).decode())
-        return Holder(int(record["pid"]), float(record["since"]), str(record["command"]), bool(record["lasting"]))
+        record = plainjson.parse(top.read(LOCK, 4 * _LENGTH))
+        since = plainjson.moment(record["since"])
+        return Holder(int(record["pid"]), since, str(record["command"]), bool(record["lasting"]))
     except (OSError, GsmError, ValueError, KeyError, TypeError):
         return None
 
@@ -96,3 +97,18 @@ def locked_error(path: str, who: Holder | None) -> GsmError:
         f"{path} is written to by {by}",
         hint="wait for it to end, or end it; reading (ls, status, path, verify) needs no lock",
     )
+
+
+def _open(top: Dir, flags: int) -> int:
+    """A handle on the lock file. Raises OSError; GsmError(StorageFailed) for anything planted in its place."""
+    try:
+        # O_NONBLOCK: a planted FIFO must not hold us until somebody writes to it.
+        fd = os.open(LOCK, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600, dir_fd=top.fd)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
+            raise planted(top.join(LOCK), "the lock file") from error
+        raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise planted(top.join(LOCK), "the lock file")
+    return fd

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from gpustack_models.core.manifest import FileDigest, Manifest
+from gpustack_models.errors import GsmError
 from gpustack_models.store import recovery
 from gpustack_models.store.facts import Snapshot
 from gpustack_models.store.handles import DIRECTORY_MODE, TEMPORARY, Dir, storing
@@ -65,36 +66,42 @@ def heal(writer: Writer, manifest: Manifest) -> int:
 
     Call it when every file of the manifest is held. Raises GsmError(StorageFailed).
     """
-    replaced = 0
+    mended: list[bool] = []
     with storing(f"the mounted copies of {manifest.digest} cannot be mended"), writer.guard:
         for name in writer.root.trash.names():
             if withdrawn_digest(name) == manifest.digest:
-                with writer.root.trash.sub(name) as folder, folder.sub(FILES) as files:
-                    replaced += _mend(writer, files, manifest)
-    if replaced:
-        writer.log("mended", manifest.digest, files=replaced)
-    return replaced
+                with suppress(FileNotFoundError), writer.root.trash.sub(name) as folder, folder.sub(FILES) as files:
+                    mended += _mend(writer, files, manifest)
+    if mended:
+        writer.log("mended", manifest.digest, files=mended.count(True), left=mended.count(False))
+    return mended.count(True)
 
 
-def _mend(writer: Writer, files: Dir, manifest: Manifest) -> int:
+def _mend(writer: Writer, files: Dir, manifest: Manifest) -> list[bool]:
     shown = {path: found.st_ino for path, found in walk(files)}
-    replaced = 0
-    for entry in manifest.entries:
-        blob = writer.blobs.find(entry.digest)
-        if blob and shown.get(entry.path) != blob.inode:
-            _replace(writer, files, entry.path, entry.digest)
-            replaced += 1
-    return replaced
+    return [
+        _replace(writer, files, entry.path, entry.digest)
+        for entry in manifest.entries
+        if (blob := writer.blobs.find(entry.digest)) and shown.get(entry.path) != blob.inode
+    ]
 
 
-def _replace(writer: Writer, files: Dir, path: str, digest: FileDigest) -> None:
+def _replace(writer: Writer, files: Dir, path: str, digest: FileDigest) -> bool:
+    """Give a file its name again; False where its folder is gone, or a folder has its name."""
     # Linked elsewhere first: nothing of ours may be seen in a mounted tree, and a rename replaces in one step.
     partial = writer.root.partial
     temporary = f"{TEMPORARY}mend-{os.getpid()}-{next(_COUNTER)}"
     writer.blobs.link(digest, partial, temporary)
     *folders, name = path.split("/")
-    with files.descend(folders) as folder:
-        os.fchmod(folder.fd, DIRECTORY_MODE)
-        partial.rename(temporary, folder, name)
-        os.fchmod(folder.fd, DIRECTORY_READ_ONLY)
-        folder.sync()
+    try:
+        with files.descend(folders) as folder:
+            os.fchmod(folder.fd, DIRECTORY_MODE)
+            try:
+                partial.rename(temporary, folder, name)
+            finally:
+                os.fchmod(folder.fd, DIRECTORY_READ_ONLY)
+            folder.sync()
+    except (FileNotFoundError, IsADirectoryError, GsmError):
+        partial.unlink(temporary)
+        return False
+    return True

@@ -124,7 +124,7 @@ def _unpublished(store: Store, model: Model) -> Model | None:
     return replace(
         model,
         state=State.FAILED,
-        reason=Reason(failure.reason),
+        reason=failure.reason,
         message=failure.message,
         failures=failure.count,
         retry_time=now.wall + left if left else None,

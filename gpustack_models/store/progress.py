@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from gpustack_models.errors import GsmError
+from gpustack_models.store import plainjson
 from gpustack_models.store.handles import Dir
 
 NAME = "running"
@@ -70,10 +71,17 @@ def write(ledger: Dir, downloads: list[Download]) -> None:
 def read(ledger: Dir) -> list[Download]:
     """What the writer said last; empty when nothing can be read. Whether it lives, only the lock tells."""
     try:
-        body: Any = json.loads(ledger.read(NAME, _MAX_BYTES))
-        wanted = {field.name for field in fields(Download)}
+        body: Any = plainjson.parse(ledger.read(NAME, _MAX_BYTES))
         if body["format"] != 1:
             return []
-        return [Download(**each) for each in body["downloads"] if set(each) == wanted]
+        return [_download(**each) for each in body["downloads"]]
     except (OSError, GsmError, ValueError, KeyError, TypeError):
         return []
+
+
+def _download(
+    *, digest: Any, name: Any, downloaded: Any, size: Any, rate: Any, since: Any, source: Any, phase: Any
+) -> Download:
+    if not all(isinstance(text, str) for text in (digest, name, source, phase)):
+        raise TypeError("a text is none")
+    return Download(digest, name, int(downloaded), int(size), float(rate), plainjson.moment(since), source, phase)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar
 
 from gpustack_models.errors import GsmError, Reason
+from gpustack_models.store import plainjson
 from gpustack_models.store.clock import Instant
 
 FORMAT = 1
@@ -61,7 +62,7 @@ class Failure:
 
     digest: str
     count: int
-    reason: str
+    reason: Reason
     message: str
     at: Instant
 
@@ -93,7 +94,7 @@ def decode(data: bytes, kind: type[AnyRecord], name: str) -> AnyRecord:
     Raises GsmError(UnknownFormat) for another format, StorageFailed for anything that is no record of this kind.
     """
     try:
-        value = json.loads(data)
+        value = plainjson.parse(data)
     except ValueError as error:
         raise _broken(name, "it is not JSON") from error
     if not isinstance(value, dict) or "format" not in value:
@@ -109,7 +110,10 @@ def decode(data: bytes, kind: type[AnyRecord], name: str) -> AnyRecord:
     wanted = {field.name: str(field.type) for field in fields(kind)}
     if set(value) != set(wanted):
         raise _broken(name, "its fields are not those of its format")
-    return kind(**{field: _typed(value[field], type_name, name) for field, type_name in wanted.items()})
+    try:
+        return kind(**{field: _typed(value[field], type_name) for field, type_name in wanted.items()})
+    except ValueError as error:
+        raise _broken(name, str(error)) from error
 
 
 def _plain(value: Any) -> Any:
@@ -118,15 +122,19 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _typed(value: Any, type_name: str, name: str) -> Any:
+def _typed(value: Any, type_name: str) -> Any:
     match type_name, value:
-        case ("Instant", {"wall": int() | float(), "boot": str(), "uptime": int() | float()}) if len(value) == 3:
-            return Instant(float(value["wall"]), value["boot"], float(value["uptime"]))
-        case ("str", str()) | ("int", int()):
+        case ("Instant", _):
+            return plainjson.instant(value)
+        case ("Reason", str()):
+            return Reason(value)
+        case ("str", str()):
+            return value
+        case ("int", int()) if value >= 0 and not isinstance(value, bool):
             return value
         case ("tuple[str, ...]", list()) if all(isinstance(each, str) for each in value):
             return tuple(value)
-    raise _broken(name, f"{value!r:.80} is not a {type_name}")
+    raise ValueError(f"{value!r:.80} is not a {type_name}")
 
 
 def _broken(name: str, why: str) -> GsmError:

@@ -107,14 +107,14 @@ class Trees:
                 sync_filesystem(folder)
         return name
 
-    def publish(self, staged: str, digest: str) -> None:
-        """Make a staged tree visible, durably. A folder under its name that is no tree goes to the trash first."""
+    def publish(self, staged: str, digest: str, aside: str) -> None:
+        """Make a staged tree visible, durably. A folder there that is no tree goes to the trash, named `aside`."""
         name = tree_name(digest)
         if self._root.trees.stat(name) is not None:
             if self.lookup(digest):
                 self._root.trees.remove(staged)
                 return
-            self.withdraw(digest, f"{name}.invalid")
+            self.withdraw(digest, aside)
         self._root.trees.rename(staged, self._root.trees, name)
         self._root.trees.sync()
 

@@ -191,7 +191,8 @@ class Writer(Store):
                     now = self.clock.now()
                     self._uses[digest] = now
                     self.ledger.put(Use(digest, now, now, source, tuple(names)[:MAX_NAMES]))
-                    self.trees.publish(staged, digest)
+                    # A folder there that is no tree may be mounted all the same: it goes when nobody references it.
+                    self.trees.publish(staged, digest, self.trash_name(layout.tree_name(digest) + layout.WITHDRAWN))
                     self._changed()
             except FileNotFoundError as error:
                 raise GsmError(
@@ -214,7 +215,10 @@ class Writer(Store):
 
     def trash_name(self, name: str) -> str:
         """A name in `trash/` that nothing has."""
-        return f"{name[:200]}.{os.getpid()}-{next(self._names)}"
+        while True:
+            free = f"{name[:200]}.{os.getpid()}-{next(self._names)}"
+            if self.root.trash.stat(free) is None:
+                return free
 
     def log(self, event: str, digest: str = "", **details: Any) -> None:
         """Tell the history what happened."""

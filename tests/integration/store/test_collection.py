@@ -132,7 +132,7 @@ def test_unfinished_downloads_are_kept_for_a_day(root: Path, writer: Writer, clo
 
 def test_failure_records_go_after_a_day(writer: Writer, clock: MovedClock) -> None:
     digest = "sha256:" + "0" * 64
-    writer.ledger.put(Failure(digest, 1, "AccessDenied", "no", clock.now()))
+    writer.ledger.put(Failure(digest, 1, Reason.ACCESS_DENIED, "no", clock.now()))
     clock.pass_(DAY)
     assert [each.kind for each in collect(writer, all_of_it).removals] == ["failure"]
     assert writer.ledger.get(Failure, digest) is None

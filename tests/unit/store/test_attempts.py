@@ -49,7 +49,7 @@ def test_backoff(count: int, seconds: float) -> None:
 
 @given(st.integers(1, 100), st.floats(0, 1e10), st.floats(0, 1e10), st.booleans())
 def test_no_clock_blocks_longer_than_the_backoff(count: int, failed: float, asked: float, rebooted: bool) -> None:
-    failure = Failure(DIGEST, count, "SourceUnavailable", "", Instant(failed, "one", 0.0))
+    failure = Failure(DIGEST, count, Reason.SOURCE_UNAVAILABLE, "", Instant(failed, "one", 0.0))
     wait = retry_in(failure, Instant(asked, "two" if rebooted else "one", 1.0))
     assert 0 <= wait <= backoff(count)
 
@@ -61,14 +61,14 @@ def test_what_does_not_back_off(reason: Reason) -> None:
 
 def test_failures_in_a_row_are_counted_and_their_message_is_bounded() -> None:
     first = next_failure(None, DIGEST, GsmError(Reason.ACCESS_DENIED, "no"), Instant(5))
-    assert first == Failure(DIGEST, 1, "AccessDenied", "no", Instant(5))
+    assert first == Failure(DIGEST, 1, Reason.ACCESS_DENIED, "no", Instant(5))
     second = next_failure(first, DIGEST, GsmError(Reason.SOURCE_UNAVAILABLE, "x" * 9999), Instant(9))
     assert second is not None
     assert (second.count, second.reason, len(second.message)) == (2, "SourceUnavailable", 500)
 
 
 def test_a_backoff_answers_with_the_reason_and_the_time() -> None:
-    answer = backing_off(Failure(DIGEST, 3, "AccessDenied", "the hub said no", Instant(0)), 41.6)
+    answer = backing_off(Failure(DIGEST, 3, Reason.ACCESS_DENIED, "the hub said no", Instant(0)), 41.6)
     assert (answer.reason, answer.message, answer.retry_after) == (Reason.ACCESS_DENIED, "the hub said no", 41.6)
     assert "42 s" in answer.hint
 

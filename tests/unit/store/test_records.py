@@ -23,7 +23,7 @@ texts = st.text(max_size=40)
         st.builds(Reference, texts, texts, texts, instants),
         st.builds(Pin, texts, instants, texts),
         st.builds(Use, texts, instants, instants, texts, st.lists(texts, max_size=3).map(tuple)),
-        st.builds(Failure, texts, st.integers(0, 1000), texts, texts, instants),
+        st.builds(Failure, texts, st.integers(0, 1000), st.sampled_from(Reason), texts, instants),
         st.builds(Asked, texts, st.integers(0, 1 << 40), instants),
     )
 )
@@ -44,6 +44,16 @@ GOOD = json.loads(encode(Pin(DIGEST, NOW, "why")))
         pytest.param({**GOOD, "extra": 1}, Reason.STORAGE_FAILED, id="a field too many"),
         pytest.param({**GOOD, "note": 7}, Reason.STORAGE_FAILED, id="a field of another type"),
         pytest.param({**GOOD, "since": {"wall": 1}}, Reason.STORAGE_FAILED, id="half an instant"),
+        pytest.param({**GOOD, "since": {**GOOD["since"], "wall": -1}}, Reason.STORAGE_FAILED, id="before all clocks"),
+        pytest.param(
+            {**GOOD, "since": {**GOOD["since"], "wall": 1e17}}, Reason.STORAGE_FAILED, id="after all calendars"
+        ),
+        pytest.param({**GOOD, "since": {**GOOD["since"], "wall": 10**400}}, Reason.STORAGE_FAILED, id="a huge number"),
+        pytest.param({**GOOD, "since": {**GOOD["since"], "wall": float("nan")}}, Reason.STORAGE_FAILED, id="no number"),
+        pytest.param(
+            {**GOOD, "since": {**GOOD["since"], "uptime": True}}, Reason.STORAGE_FAILED, id="a truth as a time"
+        ),
+        pytest.param(b"[" * 60_000, Reason.STORAGE_FAILED, id="nested without end"),
         pytest.param([], Reason.STORAGE_FAILED, id="a list"),
         pytest.param(b"", Reason.STORAGE_FAILED, id="nothing"),
         pytest.param(b'{"format": 1, ', Reason.STORAGE_FAILED, id="half a record"),
@@ -56,3 +66,21 @@ def test_refused(data: object, reason: Reason) -> None:
         decode(raw, Pin, "pins/x")
     assert refused.value.reason is reason
     assert "pins/x" in refused.value.message
+
+
+FAILED = json.loads(encode(Failure(DIGEST, 1, Reason.SOURCE_UNAVAILABLE, "why", NOW)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"reason": "Nonsense"}, id="a reason that nobody knows"),
+        pytest.param({"count": -1}, id="a negative count"),
+        pytest.param({"count": 1 << 64}, id="a count beyond all failures"),
+        pytest.param({"count": True}, id="a truth as a count"),
+    ],
+)
+def test_a_failure_that_no_attempt_had_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(GsmError) as refused:
+        decode(json.dumps({**FAILED, **change}).encode(), Failure, "failures/x")
+    assert refused.value.reason is Reason.STORAGE_FAILED
