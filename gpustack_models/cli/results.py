@@ -6,11 +6,15 @@ Refuses to hide a failure behind a success.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpustack_models.cli.output import Output
 from gpustack_models.errors import GsmError
-from gpustack_models.workflows.questions import Item
+
+if TYPE_CHECKING:
+    from gpustack_models.workflows.questions import (
+        Item,
+    )  # it reads files and references; `gsm digest DIR` needs neither
 
 
 def conclude(out: Output, results: Iterable[object]) -> int:
@@ -23,7 +27,7 @@ def conclude(out: Output, results: Iterable[object]) -> int:
 
 def placed(item: Item | GsmError, result: object) -> object:
     """A result as it is; the error of an artifact of a file names the file, the line and the artifact first."""
-    if isinstance(result, GsmError) and isinstance(item, Item) and item.filed:
+    if isinstance(result, GsmError) and not isinstance(item, GsmError) and item.filed:
         message = f"{item.filed.name}: {result.message}"
         return GsmError(result.reason, message, hint=result.hint, retry_after=result.retry_after)
     return result
