@@ -46,8 +46,11 @@ class Offer:
 
 
 def backoff(count: int) -> float:
-    """Seconds to wait after the `count`-th failure in a row: a minute, doubling to an hour."""
-    return min(LAST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2.0 ** (min(count, 16) - 1))
+    """Seconds to wait after the `count`-th failure in a row: a minute, doubling to an hour.
+
+    A count of 0 is no attempt's: a published tree that broke on the disk, which may come back at once.
+    """
+    return 0.0 if count < 1 else min(LAST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2.0 ** (min(count, 16) - 1))
 
 
 def retry_in(failure: Failure, now: Instant) -> float:

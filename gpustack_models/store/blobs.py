@@ -9,6 +9,7 @@ import errno
 import itertools
 import os
 import stat
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -52,6 +53,8 @@ class Blobs:
 
     def __init__(self, root: Root) -> None:
         self._root = root
+        #: Two attempts may come with one content by different names: one after the other, so that it stays one inode.
+        self._naming = threading.Lock()
 
     def find(self, digest: FileDigest) -> BlobFile | None:
         """A held blob, or None. Raises GsmError(StorageFailed) when something else lies under its name."""
@@ -84,7 +87,8 @@ class Blobs:
         self._make_durable(files)
         touched: set[tuple[Algorithm, str]] = set()
         for file in files:
-            touched |= self._name(file)
+            with self._naming:
+                touched |= self._name(file)
         self._sync_buckets(touched)
         for file in files:
             with suppress(FileNotFoundError):

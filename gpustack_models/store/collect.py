@@ -33,6 +33,8 @@ def execute(writer: Writer, plan: Plan, decide: Decide) -> Plan:
             if writer.generation != plan.generation:
                 plan = planning.restricted(plan, decide(writer.snapshot()))
             gone = {name for removal in plan.removals for name in _take(writer, removal)}
+            writer.root.trees.sync()
+            writer.ledger.sync()
             writer.generation += 1
         recovery.empty(writer.root, gone)
     for removal in plan.removals:
@@ -64,14 +66,14 @@ def _take(writer: Writer, removal: Removal) -> list[str]:
             names.append(writer.trash_name(tree_name(removal.name)))
             with suppress(FileNotFoundError):
                 writer.trees.withdraw(removal.name, names[-1])
-            _forget(writer, removal.name)
+            forget(writer, removal.name)
         case Kind.TREE:  # a broken tree that waits in the trash
             names.append(removal.name)
         case Kind.FAILURE:
             writer.ledger.forget(Failure, removal.name)
         case Kind.PARTIAL if digest_of(tree_name(removal.name)):
             writer.pending.drop(removal.name)
-            _forget(writer, removal.name)
+            forget(writer, removal.name)
     for blob in removal.blobs:
         names.append(writer.trash_name(blob.hex))
         writer.blobs.discard(blob, names[-1])
@@ -82,7 +84,8 @@ def _take(writer: Writer, removal: Removal) -> list[str]:
     return names
 
 
-def _forget(writer: Writer, digest: str) -> None:
+def forget(writer: Writer, digest: str) -> None:
+    """Drop what the ledger knows of a digest's use; pins and references stay. Raises OSError."""
     writer.ledger.forget(Use, digest)
     writer.ledger.forget(Asked, digest)
 

@@ -27,6 +27,7 @@ STAGING = ".staging-"
 WITHDRAWN = ".withdrawn"
 FOLDERS = ("blobs", "trees", "partial", "trash", "ledger")
 RECORDS = ("references", "pins", "uses", "failures", "attempts")
+_INNER: dict[str, tuple[str, ...]] = {"blobs": tuple(map(str, Algorithm)), "ledger": RECORDS}
 
 _HEX = re.compile(r"[0-9a-f]{64}")
 #: What a folder may hold and still become a store: what a mount point or an interrupted creation leaves.
@@ -109,7 +110,8 @@ def create(path: Path) -> None:
                 top.write(FORMAT_NAME, f"{FORMAT}\n".encode())
             else:
                 _check_format(top)
-                _make_folders(top)
+                if not _complete(top):
+                    _make_folders(top)
 
 
 def tree_name(digest: str) -> str:
@@ -127,11 +129,22 @@ def blob_place(digest: FileDigest) -> tuple[Algorithm, str, str]:
     return digest.algorithm, digest.hex[:2], digest.hex
 
 
+def _complete(top: Dir) -> bool:
+    # Whoever waits for the lock looks several times a second, and must not make the disk of the holder sync each time.
+    if any(top.stat(name) is None for name in FOLDERS):
+        return False
+    for name, inner in _INNER.items():
+        with top.sub(name) as folder:
+            if any(folder.stat(each) is None for each in inner):
+                return False
+    return True
+
+
 def _make_folders(top: Dir) -> None:
-    for name, inner in {"blobs": tuple(Algorithm), "ledger": RECORDS}.items():
+    for name, inner in _INNER.items():
         with top.make(name) as folder:
             for each in inner:
-                folder.make(str(each)).close()
+                folder.make(each).close()
             folder.sync()
     for name in ("trees", "partial", "trash"):
         top.make(name).close()

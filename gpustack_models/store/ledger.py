@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 
 from gpustack_models.store import records
 from gpustack_models.store.handles import TEMPORARY, Dir
@@ -48,23 +49,25 @@ class Ledger:
 
     def drop(self, record: Record) -> None:
         """Remove a record; durable when this returns. One that is gone already is fine. Raises OSError."""
-        self._unlink(self._folders[type(record)], file_name(record))
+        folder = self._folders[type(record)]
+        with suppress(FileNotFoundError):
+            folder.unlink(file_name(record))
+            folder.sync()
 
     def forget(self, kind: type[Record], digest: str) -> None:
-        """Remove the record of a digest; durable when this returns. What is gone already is fine. Raises OSError."""
-        self._unlink(self._folders[kind], tree_name(digest))
+        """Remove the record of a digest, durably with the next `sync`. What is gone already is fine. Raises OSError."""
+        with suppress(FileNotFoundError):
+            self._folders[kind].unlink(tree_name(digest))
+
+    def sync(self) -> None:
+        """Make what was forgotten durable."""
+        for folder in self._folders.values():
+            folder.sync()
 
     def digests(self) -> set[str]:
         """Every digest that has a record other than a reference."""
         folders = (folder for kind, folder in self._folders.items() if kind is not Reference)
         return {digest for folder in folders for name in folder.names() if (digest := digest_of(name))}
-
-    def _unlink(self, folder: Dir, name: str) -> None:
-        try:
-            folder.unlink(name)
-        except FileNotFoundError:
-            return
-        folder.sync()
 
     def _read(self, kind: type[AnyRecord], name: str) -> AnyRecord | None:
         folder = self._folders[kind]

@@ -6,6 +6,7 @@ Refuses to judge bytes (the transfer does), and to wait while it is asked: waiti
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -62,6 +63,7 @@ class Materializer:
         self._shared = Shared(self._changed, self._attempts, Flights())
         self._numbers: dict[str, int] = {}
         self._failures: dict[str, Failure] = {}
+        self._threads: list[threading.Thread] = []
         self._ticker: threading.Thread | None = None
         self._showing = threading.Lock()
 
@@ -135,10 +137,12 @@ class Materializer:
         with self._changed:
             for attempt in self._attempts.values():
                 attempt.halt("the process ends")
-            until = self._monotonic() + _GRACE_SECONDS
-            while self._attempts and self._monotonic() < until:
-                self._changed.wait(TICK_SECONDS / 4)
-            return not self._attempts
+            self._changed.notify_all()
+            threads = [thread for thread in (*self._threads, self._ticker) if thread]
+        until = time.monotonic() + _GRACE_SECONDS
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        return not any(thread.is_alive() for thread in threads)
 
     def _begin(self, digest: str, offers: tuple[Offer, ...], names: tuple[str, ...]) -> Attempt:
         number = max(self._numbers.get(digest, 0), self._recorded(digest)) + 1
@@ -147,7 +151,9 @@ class Materializer:
         attempt.join(offers, names, attempt.asked)
         self._attempts[digest] = attempt
         # A daemon: an interrupt must not wait for a hub that stalls.
-        threading.Thread(target=self._run, args=(attempt,), name=f"attempt-{digest[7:15]}", daemon=True).start()
+        thread = threading.Thread(target=self._run, args=(attempt,), name=f"attempt-{digest[7:15]}", daemon=True)
+        self._threads = [each for each in self._threads if each.is_alive()] + [thread]
+        thread.start()
         if self._ticker is None:
             self._ticker = threading.Thread(target=self._tick, name="attempts", daemon=True)
             self._ticker.start()

@@ -12,14 +12,15 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from gpustack_models.core.manifest import FileDigest, Manifest
-from gpustack_models.errors import GsmError
+from gpustack_models.errors import GsmError, Reason
 from gpustack_models.store import recovery
+from gpustack_models.store.attempts import MAX_MESSAGE
 from gpustack_models.store.facts import Snapshot
 from gpustack_models.store.handles import DIRECTORY_MODE, TEMPORARY, Dir, storing
 from gpustack_models.store.layout import FILES, WITHDRAWN, tree_name
-from gpustack_models.store.records import Asked, Reference
+from gpustack_models.store.records import Asked, Failure, Reference
 from gpustack_models.store.scan import withdrawn_digest
-from gpustack_models.store.scrub import Scrubbed, walk
+from gpustack_models.store.scrub import BrokenTree, Scrubbed, walk
 from gpustack_models.store.trees import DIRECTORY_READ_ONLY
 from gpustack_models.store.writer import Writer
 
@@ -42,9 +43,8 @@ def withdraw(writer: Writer, found: Scrubbed) -> None:
     with storing("what is broken cannot be withdrawn"), writer.guard:
         references = Counter(reference.digest for reference in writer.ledger.all(Reference))
         for broken in found.broken_trees:
-            if tree := writer.trees.lookup(broken.digest):
-                writer.pending.put(tree.manifest)
-                writer.ledger.put(Asked(broken.digest, 0, writer.clock.now()))
+            with suppress(OSError):  # a full disk must not keep what is broken in sight
+                _keep_for_a_pull(writer, broken)
             name = writer.trash_name(tree_name(broken.digest) + (WITHDRAWN if references[broken.digest] else ""))
             with suppress(FileNotFoundError):
                 writer.trees.withdraw(broken.digest, name)
@@ -54,11 +54,21 @@ def withdraw(writer: Writer, found: Scrubbed) -> None:
                 name = writer.trash_name(digest.hex)
                 writer.blobs.discard(digest, name)
                 gone.add(name)
+        writer.root.trees.sync()
         writer.generation += 1
     for broken in found.broken_trees:
         writer.log("broken", broken.digest, why=broken.why)
     with storing("the trash cannot be emptied"):
         recovery.empty(writer.root, gone)
+
+
+def _keep_for_a_pull(writer: Writer, broken: BrokenTree) -> None:
+    now = writer.clock.now()
+    if tree := writer.trees.lookup(broken.digest):
+        writer.pending.put(tree.manifest)
+        writer.ledger.put(Asked(broken.digest, 0, now))
+    why = f"it broke on the disk: {broken.why}"[:MAX_MESSAGE]
+    writer.ledger.put(Failure(broken.digest, 0, Reason.INTEGRITY_MISMATCH, why, now))
 
 
 def heal(writer: Writer, manifest: Manifest) -> int:

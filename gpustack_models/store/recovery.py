@@ -5,6 +5,8 @@ Refuses to touch what is published, what a resume needs, and a broken tree that 
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from gpustack_models.store.handles import TEMPORARY, Dir
 from gpustack_models.store.layout import STAGING, WITHDRAWN, Root
 
@@ -16,7 +18,9 @@ def recover(root: Root) -> int:
         gone += _remove(folder, TEMPORARY)
     gone += _remove(root.trees, STAGING)
     gone += _remove_named(root.partial)
-    return gone + empty(root)
+    with suppress(OSError):  # what cannot be deleted now takes room, and stands in nobody's way
+        gone += empty(root)
+    return gone
 
 
 def empty(root: Root, names: set[str] | None = None) -> int:

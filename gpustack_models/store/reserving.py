@@ -6,6 +6,7 @@ Refuses to remove anything when even all that may go would not make room.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -15,13 +16,14 @@ from gpustack_models.store import capacity, collect
 from gpustack_models.store import plan as planning
 from gpustack_models.store.capacity import Room, Usage, Watermarks
 from gpustack_models.store.facts import Snapshot
-from gpustack_models.store.handles import storing
+from gpustack_models.store.handles import storing, sync_filesystem
 from gpustack_models.store.plan import Plan
 from gpustack_models.store.underway import Attempt
 from gpustack_models.store.writer import Writer
 
 #: What the other attempts have yet to write.
 Outstanding = Callable[[], Iterable[Mapping[FileDigest, int]]]
+_FREEING_SECONDS = 3.0
 
 
 def reserve(
@@ -45,6 +47,13 @@ def reserve(
 
     done = collect.collect(writer, decide)
     room = _fits(writer, watermarks, attempt, left, others)
+    until = time.monotonic() + _FREEING_SECONDS
+    while room.missing and done.frees >= room.missing and time.monotonic() < until:
+        # Some filesystems free what was deleted with their next transaction.
+        with storing("the filesystem cannot be synced"):
+            sync_filesystem(writer.root.partial)
+        time.sleep(0.1)
+        room = _fits(writer, watermarks, attempt, left, others)
     if room.missing:
         raise _too_little(attempt.digest, room, watermarks, done)
 

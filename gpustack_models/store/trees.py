@@ -123,9 +123,11 @@ class Trees:
         self._root.trees.remove(staged)
 
     def withdraw(self, digest: str, new: str) -> None:
-        """Take a tree out of sight in one rename, into `trash/` under a new name; what is mounted stays mounted."""
+        """Take a tree out of sight in one rename, into `trash/` under a new name; what is mounted stays mounted.
+
+        Durable with the next sync of `trees/`: a power cut before shows the whole tree again.
+        """
         move_tree(self._root.trees, tree_name(digest), self._root.trash, new)
-        self._root.trees.sync()
 
 
 def move_tree(source: Dir, name: str, target: Dir, new: str) -> None:

@@ -190,7 +190,7 @@ class Writer(Store):
                 with self.guard:
                     now = self.clock.now()
                     self._uses[digest] = now
-                    self.ledger.put(Use(digest, now, now, source, tuple(names)[:MAX_NAMES]))
+                    self.ledger.put(self._published(digest, now, source, names))
                     # A folder there that is no tree may be mounted all the same: it goes when nobody references it.
                     self.trees.publish(staged, digest, self.trash_name(layout.tree_name(digest) + layout.WITHDRAWN))
                     self._changed()
@@ -227,17 +227,25 @@ class Writer(Store):
     def _use(self, digest: str, names: Sequence[str] = (), *, at_once: bool = False) -> None:
         now = self.clock.now()
         last, self._uses[digest] = self._uses.get(digest), now
-        use = self.ledger.get(Use, digest)
-        known = use.names if use else ()
-        added = tuple(name for name in names if name not in known)
-        recent = last or (use and use.last)
-        if use and recent and not added and not at_once and age(recent, now) < USE_SECONDS:
-            return
-        published = use.published if use else now
-        record = Use(digest, now, published, use.source if use else "", (*known, *added)[-MAX_NAMES:])
-        with suppress(OSError):  # remembered in memory; a full disk must not keep a Pod from being unmounted
-            self.ledger.put(record)
+        # Remembered in memory: a full disk must not keep a Pod from being unmounted, and what cannot be read is left.
+        with suppress(OSError, GsmError):
+            use = self.ledger.get(Use, digest)
+            known = use.names if use else ()
+            added = tuple(name for name in names if name not in known)
+            recent = last or (use and use.last)
+            if use and recent and not added and not at_once and age(recent, now) < USE_SECONDS:
+                return
+            published = use.published if use else now
+            self.ledger.put(Use(digest, now, published, use.source if use else "", (*known, *added)[-MAX_NAMES:]))
         self._changed()
+
+    def _published(self, digest: str, now: Instant, source: str, names: Sequence[str]) -> Use:
+        # A tree that comes back keeps what it was called: that is where a repair fetches from.
+        before = None
+        with suppress(GsmError):
+            before = self.ledger.get(Use, digest)
+        known = tuple(dict.fromkeys((*(before.names if before else ()), *names)))
+        return Use(digest, now, now, source or (before.source if before else ""), known[-MAX_NAMES:])
 
     def _changed(self) -> None:
         self.generation += 1

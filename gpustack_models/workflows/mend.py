@@ -17,7 +17,7 @@ from gpustack_models.store import mending
 from gpustack_models.store.attempts import Offer
 from gpustack_models.store.handles import storing
 from gpustack_models.store.peers import PeerSource
-from gpustack_models.store.records import Use
+from gpustack_models.store.records import Failure, Use
 from gpustack_models.store.scrub import Scrubbed, scrub
 from gpustack_models.store.sources import Origin
 from gpustack_models.store.store import Store
@@ -55,6 +55,12 @@ def repairable(store: Store, found: Scrubbed, named: Iterable[str]) -> list[str]
     """The digests to be brought back: the trees that broke, and those named by a person that are not published."""
     broken = [tree.digest for tree in found.broken_trees]
     return list(dict.fromkeys([*broken, *(digest for digest in named if store.lookup(digest) is None)]))
+
+
+def broken_before(store: Store) -> list[str]:
+    """The digests that an earlier verification withdrew, and that did not come back."""
+    with storing("the failures cannot be read"):
+        return sorted(failure.digest for failure in store.ledger.all(Failure) if failure.count == 0)
 
 
 def hubs_of(store: Store, digests: Iterable[str]) -> set[HubKind]:

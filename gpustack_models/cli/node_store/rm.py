@@ -31,7 +31,8 @@ def rm(
     from gpustack_models.cli.node_store import access, show
     from gpustack_models.cli.output import Output
     from gpustack_models.store import plan as planning
-    from gpustack_models.store.collect import check_removable, execute
+    from gpustack_models.store.collect import check_removable, execute, forget
+    from gpustack_models.store.handles import storing
     from gpustack_models.store.scan import Scanner
     from gpustack_models.store.store import Store
 
@@ -49,4 +50,6 @@ def rm(
     with access.write(out, place, "gsm node-store rm") as writer, writer.guard:
         check_removable(writer, full)
         done = execute(writer, decide(writer.snapshot()), decide)
+        with storing(f"the records of {full} cannot be removed"):
+            forget(writer, full)
     show.plan(out, output, done, done=True)

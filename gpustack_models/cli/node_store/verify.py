@@ -31,7 +31,7 @@ app = lazy.single()
 )
 def verify(
     digests: Annotated[
-        list[str] | None, typer.Argument(metavar="[DIGEST]...", help="Only these; everything unless told.")
+        list[str] | None, typer.Argument(metavar="DIGEST", help="Only these; everything unless told.")
     ] = None,
     repair: Annotated[
         bool, typer.Option("--repair", help="Fetch what is broken again, from a peer or the hub it came from.")
@@ -54,7 +54,6 @@ def verify(
     from gpustack_models.cli.asking import Asking
     from gpustack_models.cli.node_store import repairing
     from gpustack_models.cli.output import Output
-    from gpustack_models.store.models import State, models
     from gpustack_models.workflows import mend
 
     out, place = Output(quiet), common.root_of(root)
@@ -66,9 +65,7 @@ def verify(
         bars.close()
         again = mend.repairable(store, found, full)
         if repair and not full:
-            again += [
-                each.digest for each in models(store) if each.state is State.INCOMPLETE and each.digest not in again
-            ]
+            again += [each for each in mend.broken_before(store) if each not in again]
         repaired = None
         if repair and again:
             ask = Asking(endpoint, token_file, timeout)

@@ -187,3 +187,14 @@ EVENT = '{"time": 5, "event": "pinned", "digest": "sha256:a"}\n'
 def test_a_broken_line_takes_no_other_out_of_the_history(writer: Writer, text: str) -> None:
     Path(writer.root.ledger.path, history.NAME).write_text(text)
     assert [(event.time, event.event) for event in history.read(writer.root.ledger)] == [(5.0, "pinned")]
+
+
+def test_a_use_that_cannot_be_read_keeps_nobody_from_a_published_tree(root: Path, writer: Writer) -> None:
+    digest = put(writer, FILES).digest
+    (root / "ledger" / "uses" / digest[7:]).write_text("broken")
+    writer.touch(digest)
+    writer.reference(Reference("volume", "/pods/target", digest, writer.clock.now()))
+    writer.release("/pods/target")
+    with pytest.raises(GsmError, match="cannot be read"):
+        collect(writer, lambda snapshot: planning.plan(snapshot, snapshot.usage.total))
+    assert check_visible(root) == 1

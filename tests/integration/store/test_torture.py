@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.integration.store.torture import summary, torture
 
-RUNS = 15
+RUNS = 10
 
 
 def test_killed_at_any_instant(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def offer(key: str, origin: Origin = Origin.HUB) -> Offer:
 
 
 @pytest.mark.parametrize(
-    ("count", "seconds"), [(1, 60), (2, 120), (3, 240), (6, 1920), (7, 3600), (8, 3600), (10**9, 3600)]
+    ("count", "seconds"), [(0, 0), (1, 60), (2, 120), (3, 240), (6, 1920), (7, 3600), (8, 3600), (10**9, 3600)]
 )
 def test_backoff(count: int, seconds: float) -> None:
     assert backoff(count) == seconds
