@@ -42,4 +42,22 @@ PLAIN: dict[str, str | int | float | bool | None] = {
     "=": "=",
     "9223372036854775807": 9223372036854775807,
     "1e999": "1e999",
+    "1" * 70: float("1" * 70),
+    "0x" + "f" * 70: "0x" + "f" * 70,
+}
+
+#: Plain keys of a map, and the text that kubectl makes of each.
+KEYS: dict[str, str] = {
+    "a": "a",
+    "on": "true",
+    "No": "false",
+    "y": "true",
+    "010": "8",
+    "0x1f": "31",
+    "1_1": "11",
+    "1.0": "1",
+    "1.5": "1.5",
+    ".25": "0.25",
+    "12:30": "12:30",
+    '"n"': "n",
 }

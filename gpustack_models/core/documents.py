@@ -5,6 +5,7 @@ Refuses what could hurt or mislead: bombs of aliases, deep nesting, duplicate ke
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ MAX_BYTES = 32 * 1024 * 1024
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+#: A character outside the first plane, as JSON escapes it and YAML does not; an escaped backslash is none's beginning.
+_PAIR = re.compile(r"((?<!\\)(?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})")
 #: What a parser's message most often means.
 _HINTS = {
     "mapping values are not allowed": "quote a text that holds ': ', and look for a wrong indentation",
@@ -60,6 +63,8 @@ def read(data: bytes, file: str) -> Iterator[Document]:
     Raises DocumentError where the text is not YAML; what was before it was given.
     """
     text = _decode(data)
+    if text.lstrip().startswith("{"):
+        text = _PAIR.sub(_paired, text)
     try:
         builder = Builder()
         for event in yaml.parse(text, Loader=_Loader):
@@ -97,15 +102,23 @@ def _decode(data: bytes) -> str:
     return text
 
 
+def _paired(match: re.Match[str]) -> str:
+    return match[1] + str(json.loads(f'"{match[2]}"'))
+
+
 def _items(document: Document) -> Iterator[Document]:
     value = document.value
     if value is None:
         return
-    if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
-        for index, item in enumerate(value["items"]):
-            yield Document(document.file, item, document.mark, ("items", index))
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(value.get("items"), list):
+        yield document
         return
-    yield document
+    # The items of a FooList, as the API server answers one, need not say again what they are.
+    said = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
+    for index, item in enumerate(value["items"]):
+        whole = {**said, **item} if isinstance(item, dict) and not item.get("kind") else item
+        yield Document(document.file, whole, document.mark, ("items", index))
 
 
 def _explained(error: yaml.MarkedYAMLError, text: str) -> DocumentError:

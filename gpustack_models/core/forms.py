@@ -1,6 +1,7 @@
 """Owns the written forms of values: each a pattern that Python and CEL (RE2) read alike, and its rule in words.
 
-Refuses patterns that either of the two cannot run: no look-around, no back reference, no possessive quantifier.
+Refuses patterns that either of the two cannot run: no look-around, no back reference, no possessive quantifier; and
+those that can read one text in many ways, which Python would try one after the other.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ def touches(folder: str, *names: str) -> str:
 
     One pattern for all of them: CEL counts the length of a pattern for every path that it is tried on.
     """
-    inner = "(/.*)?"
+    inner = "(/(?s:.*))?"
     for segment in (f"({'|'.join(map(re.escape, names))})", *map(re.escape, reversed(folder.strip("/").split("/")))):
         inner = rf"(/+(\./+)*{segment}{inner})?"
-    return rf"{inner.removesuffix('?')}(/+\.)*/*|(/+\.?)+"
+    return rf"{inner.removesuffix('?')}(/+\.)*/*|(/\.?)+"
 
 
 def cel_string(text: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from gpustack_models.core import coreobjects
+from gpustack_models.core import coreobjects, structure
 from gpustack_models.core.artifact import ModelArtifact
 from gpustack_models.core.coreobjects import (
     ClaimPhase,
@@ -20,11 +20,10 @@ from gpustack_models.core.coreobjects import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from gpustack_models.core.delivery.pods import DEFAULT_NAMESPACE
 from gpustack_models.core.facts import Claim, Cluster, Node
 from gpustack_models.core.kinds import BY_KIND
 from gpustack_models.core.nodestore import DRIVER, NodeModelStore
-from gpustack_models.core.resource import JsonObject, Record, Resource
+from gpustack_models.core.resource import DEFAULT_NAMESPACE, JsonObject, Record, Resource
 from gpustack_models.core.setting import Setting, Settings
 
 R = TypeVar("R", bound=Resource)
@@ -64,7 +63,7 @@ class Given:
             kind = value["kind"]
             resource = BY_KIND.get(kind)
             if resource is not None and value["apiVersion"] == resource.KIND.api_version:
-                resources.append(_with_uid(resource.parse(value)))
+                resources.append(_with_uid(resource.parse(structure.prepared(resource, value))))
             elif kind in coreobjects.KINDS:
                 others.append(coreobjects.read(coreobjects.KINDS[kind], value))
         return cls(tuple(resources), tuple(others))

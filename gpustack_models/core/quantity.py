@@ -18,6 +18,8 @@ _FORM = re.compile(QUANTITY)
 _PARTS = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)(.*)")
 #: What an int64 holds; Kubernetes caps quantities there too.
 _LARGEST = (1 << 63) - 1
+#: An exponent beyond this decides alone, whatever the suffix: a number of a billion digits is never written out.
+_DIGITS = 40
 
 
 def whole(quantity: str | int) -> int:
@@ -28,5 +30,10 @@ def whole(quantity: str | int) -> int:
         raise GsmError(
             Reason.INVALID_INPUT, f"{text!r} is not a quantity", hint="write a number and a unit, such as 20Gi"
         )
-    number = Decimal(parts[1]) * _SUFFIXES[parts[2]]
-    return min(int(number.to_integral_value(ROUND_CEILING)), _LARGEST)
+    number = Decimal(parts[1])
+    if number.adjusted() > _DIGITS:
+        return 0 if number.is_zero() else -_LARGEST if number.is_signed() else _LARGEST
+    if number.adjusted() < -_DIGITS:
+        return 0 if number.is_zero() or number.is_signed() else 1
+    number = number * _SUFFIXES[parts[2]]
+    return max(-_LARGEST, min(int(number.to_integral_value(ROUND_CEILING)), _LARGEST))

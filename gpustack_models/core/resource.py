@@ -24,6 +24,9 @@ from gpustack_models.errors import GsmError, Reason
 #: A Kubernetes object, or a part of one, as it crosses the wire.
 JsonObject = dict[str, Any]
 
+#: Where kubectl puts an object that does not say its namespace.
+DEFAULT_NAMESPACE = "default"
+
 _ALIASES = {
     "downward_api": "downwardAPI",
     "scale_io": "scaleIO",

@@ -21,6 +21,8 @@ _BASES = {"0x": 16, "0b": 2, "0o": 8, "0": 8}
 _CORE = "tag:yaml.org,2002:"
 #: An integer that a JSON number carries without loss in every client.
 _LARGEST = 1 << 64
+#: Digits of the longest one, in base 2.
+_MAX_DIGITS = 64
 
 
 def resolve(text: str, *, plain: bool, tag: str | None) -> Scalar:
@@ -48,13 +50,17 @@ def _plain(text: str) -> Scalar:
     if _INTEGER.fullmatch(text):
         return _integer(text)
     if _FLOAT.fullmatch(text):
-        number = float(text.replace("_", ""))
-        if math.isinf(number):
-            return text
-        return int(number) if number.is_integer() and abs(number) < _LARGEST else number
+        return _float(text)
     if _NOT_JSON.fullmatch(text):
         raise ValueError(f"{text} is a number that JSON cannot carry")
     return text
+
+
+def _float(text: str) -> int | float | str:
+    number = float(text.replace("_", ""))
+    if math.isinf(number):
+        return text
+    return int(number) if number.is_integer() and abs(number) < _LARGEST else number
 
 
 def _integer(text: str) -> int | float | str:
@@ -63,8 +69,9 @@ def _integer(text: str) -> int | float | str:
     digits = digits.lstrip("+-")
     prefix = next((each for each in _BASES if digits.startswith(each) and len(digits) > len(each)), "")
     base, digits = _BASES.get(prefix, 10), digits.removeprefix(prefix)
-    if len(digits) > 64:
-        return text
+    if len(digits) > _MAX_DIGITS:
+        # Beyond any integer, decimal digits are a float, and others a text.
+        return _float(text) if base == 10 else text
     value = sign * int(digits, base)
     return value if abs(value) < _LARGEST else float(value)
 

@@ -34,6 +34,9 @@ def screen(value: Any) -> tuple[type[Resource] | None, Violation | None]:
             problem = "is missing" if value.get(member) is None else "must be a text"
             path = (member,) if member in value else ()
             return None, _refused("document-not-a-map", path, f"{member} {problem}", _kinds())
+    if value["kind"] == "List":
+        # The items of every other one were taken out (core.documents).
+        return None, _refused("document-not-a-map", ("items",), "a List has a list of items, and is none of another's")
     return _known(value["apiVersion"], value["kind"])
 
 

@@ -38,6 +38,9 @@ METADATA: JsonObject = {
     },
 }
 MAX_NAME = 253
+#: How much of `generateName` the API server keeps before the five random characters, for which these stand.
+MAX_GENERATED = 58
+_SUFFIX = "bcdfg"
 
 _NOUNS = {
     "object": "a map",
@@ -51,9 +54,12 @@ _UNITS = {"string": "characters", "array": "items", "object": "members"}
 
 
 def prepared(resource: type[Resource], value: JsonObject) -> JsonObject:
-    """The object as the API server would store it: null members left out, defaults filled in."""
+    """The object as the API server would store it: null members left out, defaults filled in, a name generated."""
     filled = _prepared(schema.of(resource), value)
     assert isinstance(filled, dict)  # noqa: S101 - a map stays one
+    metadata = filled.get("metadata")
+    if isinstance(metadata, dict) and not metadata.get("name") and isinstance(metadata.get("generateName"), str):
+        filled["metadata"] = {**metadata, "name": metadata["generateName"][:MAX_GENERATED] + _SUFFIX}
     return filled
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from gpustack_models.core import documents, paths
 from gpustack_models.core.documents import Document
 from gpustack_models.core.nodestore import DRIVER
-from gpustack_models.core.resource import Resource
+from gpustack_models.core.resource import DEFAULT_NAMESPACE, Resource
 from gpustack_models.core.rules.judge import Request, judge
 from gpustack_models.core.rules.model import Facts, Operation, Violation
 from gpustack_models.core.screening import screen
@@ -134,8 +134,9 @@ def _of_error(name: str, error: DocumentError) -> Finding:
 
 
 def _namespace(value: Any) -> str:
+    # An object without one is in the default namespace, as for gsm render.
     namespace = paths.get(value, ("metadata", "namespace"))
-    return namespace if isinstance(namespace, str) else ""
+    return namespace if isinstance(namespace, str) and namespace else DEFAULT_NAMESPACE
 
 
 def _settings(screened: Sequence[_Screened]) -> dict[str, dict[str, str]]:

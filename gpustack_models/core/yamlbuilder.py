@@ -30,12 +30,16 @@ class Position:
 
 @dataclass(slots=True)
 class Mark:
-    """Where a value begins, and where its parts do (`keys`: where a map's keys stand)."""
+    """Where a value begins, and where its parts do (`keys`: where a map's keys stand).
+
+    `size` counts the values in it, `depth` the levels of lists and maps, aliases followed.
+    """
 
     position: Position
     parts: dict[Step, Mark] = field(default_factory=dict)
     keys: dict[Step, Position] = field(default_factory=dict)
     size: int = 1
+    depth: int = 0
 
 
 class DocumentError(Exception):
@@ -83,15 +87,12 @@ class Builder:
         if self._expects_key():
             self._key(event, place)
             return
-        try:
-            value = scalars.resolve(event.value, plain=event.implicit[0], tag=event.tag)
-        except ValueError as error:
-            raise DocumentError("document-yaml", str(error), place) from error
+        value = _resolved(event, place)
         self._add(value, Mark(place), event.anchor)
 
     def _key(self, event: yaml.ScalarEvent, place: Position) -> None:
         frame = self.stack[-1]
-        key: str = event.value
+        key = _text_of_key(event, place)
         if event.anchor:
             self.anchors[event.anchor] = (key, Mark(place))
         if key in frame.value:
@@ -109,7 +110,7 @@ class Builder:
         if self._expects_key():
             raise DocumentError("document-yaml", "a key of a map is a text, not a list or a map", place)
         if len(self.stack) >= MAX_DEPTH:
-            raise DocumentError("document-too-deep", f"nested more than {MAX_DEPTH} levels deep", place)
+            raise _too_deep(place)
         if event.tag and event.tag.removeprefix("tag:yaml.org,2002:") not in ("map", "seq", "!"):
             raise DocumentError("document-yaml", f"the tag {event.tag} has no meaning in a Kubernetes object", place)
         if event.anchor:
@@ -135,6 +136,8 @@ class Builder:
         value, mark = known
         if self._expects_key():
             raise DocumentError("document-alias", "an alias as a key of a map is not read", place)
+        if len(self.stack) + mark.depth > MAX_DEPTH:
+            raise _too_deep(place)
         self._add(value, mark, None)
 
     def _add(self, value: Any, mark: Mark, anchor: str | None) -> None:
@@ -145,6 +148,7 @@ class Builder:
             return
         frame = self.stack[-1]
         frame.mark.size += mark.size
+        frame.mark.depth = max(frame.mark.depth, mark.depth + 1)
         if frame.mark.size > MAX_VALUES:
             raise DocumentError(
                 "document-too-large",
@@ -177,3 +181,22 @@ class Builder:
 def _place(event: yaml.Event) -> Position:
     mark = event.start_mark
     return Position(mark.line + 1, mark.column + 1) if mark else Position()
+
+
+def _too_deep(place: Position) -> DocumentError:
+    return DocumentError("document-too-deep", f"nested more than {MAX_DEPTH} levels deep", place)
+
+
+def _text_of_key(event: yaml.ScalarEvent, place: Position) -> str:
+    # kubectl resolves a key as it does a value, and writes it back: `on` is the key "true", `010` the key "8".
+    value = _resolved(event, place)
+    if value is None:
+        raise DocumentError("document-yaml", "a key of a map is a text, not nothing", place, "quote it")
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _resolved(event: yaml.ScalarEvent, place: Position) -> scalars.Scalar:
+    try:
+        return scalars.resolve(event.value, plain=event.implicit[0], tag=event.tag)
+    except ValueError as error:
+        raise DocumentError("document-yaml", str(error), place) from error

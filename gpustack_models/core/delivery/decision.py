@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from gpustack_models.core.artifact import ModelArtifact
+from gpustack_models.core.artifact import ModelArtifact, Resolved
 from gpustack_models.core.deployment import Delivery, ModelDeployment
 from gpustack_models.core.facts import Cluster
 from gpustack_models.core.nodestore import DRIVER
@@ -100,6 +100,12 @@ def _engine_blocks(artifact: ModelArtifact, deployment: ModelDeployment, cluster
         return Blocked(
             WeightsReason.ANCHOR_NEEDS_NODE_DELIVERY,
             f"ModelArtifact {name!r} has an expectedDigest, which an engine's own download cannot verify; {_SWITCH}",
+        )
+    if not (artifact.status.resolved or Resolved()).revision:
+        return Blocked(
+            WeightsReason.ANCHOR_NEEDS_NODE_DELIVERY,
+            f"ModelArtifact {name!r} has no resolved commit, and an engine's own download would follow a branch; "
+            f"{_SWITCH}",
         )
     if spec.source.model_scope is not None and any(role.managed for role in deployment.spec.roles):
         return _endpoint_blocks(name, cluster.settings[MODELSCOPE_ENDPOINT])

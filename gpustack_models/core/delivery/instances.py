@@ -13,13 +13,13 @@ from gpustack_models.core.artifact import ModelArtifact
 from gpustack_models.core.delivery.decision import artifact_missing, claim_of, driver_missing, unresolved
 from gpustack_models.core.delivery.floors import node_blocks
 from gpustack_models.core.delivery.plan import additions_for
-from gpustack_models.core.delivery.pods import DEFAULT_NAMESPACE, FINGERPRINT, MANAGED_BY, fingerprint, owned_by
+from gpustack_models.core.delivery.pods import FINGERPRINT, MANAGED_BY, fingerprint, owned_by
 from gpustack_models.core.delivery.weights import MODEL_VOLUME, mounted
 from gpustack_models.core.deployment import Delivery
 from gpustack_models.core.facts import Cluster
 from gpustack_models.core.instance import AdditionalVolume, Instance
 from gpustack_models.core.reasons import Blocked
-from gpustack_models.core.resource import JsonObject
+from gpustack_models.core.resource import DEFAULT_NAMESPACE, JsonObject
 
 CONTAINER = "instance"
 VOLUME = "gpustack-volume"

@@ -17,7 +17,7 @@ from gpustack_models.core.engines.catalogue import ENGINES
 from gpustack_models.core.engines.expansion import Variable
 from gpustack_models.core.engines.line import EngineLine, Weights, arguments
 from gpustack_models.core.engines.model import Engine, KvCache, Probe, Probes
-from gpustack_models.core.resource import JsonObject, Resource
+from gpustack_models.core.resource import DEFAULT_NAMESPACE, JsonObject, Resource
 from gpustack_models.core.setting import Settings
 
 FINGERPRINT = "worker.gpustack.ai/fingerprint"
@@ -25,7 +25,6 @@ MANAGED_BY = "gpustack-operator"
 CONTAINER = "engine"
 EPHEMERAL_STORAGE = "ephemeral-storage"
 PORT_NAME = "http"
-DEFAULT_NAMESPACE = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,13 +201,15 @@ def _line(subject: Subject, role: Role, engine: Engine) -> tuple[str, ...]:
 
 
 def _raised(container: JsonObject, size: int) -> JsonObject:
-    # Kubelet counts the emptyDir toward the Pod's own limit; the request, which quota and scheduler read, stays.
+    # Kubelet counts the emptyDir toward the Pod's own limit; the request, which quota and scheduler read, stays. The
+    # API server would make one of a limit that has none: it is written out, or the raise would be asked for too.
     resources = container.get("resources") or {}
     limits = resources.get("limits") or {}
     if EPHEMERAL_STORAGE not in limits:
         return container
-    raised = str(quantity.whole(limits[EPHEMERAL_STORAGE]) + size)
-    return {**container, "resources": {**resources, "limits": {**limits, EPHEMERAL_STORAGE: raised}}}
+    raised = {**limits, EPHEMERAL_STORAGE: str(quantity.whole(limits[EPHEMERAL_STORAGE]) + size)}
+    asked = {EPHEMERAL_STORAGE: limits[EPHEMERAL_STORAGE], **(resources.get("requests") or {})}
+    return {**container, "resources": {**resources, "limits": raised, "requests": asked}}
 
 
 def _probes(probes: Probes, port: int) -> JsonObject:

@@ -198,7 +198,7 @@ def _address(read_line: Line) -> Iterator[Violation]:
 
 
 def _is_port(value: str, port: int) -> bool:
-    return value.isascii() and value.isdigit() and int(value) == port
+    return value.lstrip("0") == str(port)
 
 
 def _disagrees(read_line: Line, option: str, found: Option, right: str) -> Violation:

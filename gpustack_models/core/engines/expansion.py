@@ -12,6 +12,9 @@ from typing import Any
 
 #: Stands for text that only the cluster knows. No argument can hold it: a process argument ends at a NUL.
 UNKNOWN = "\0"
+#: Linux starts no process with a longer argument (MAX_ARG_STRLEN). Variables that hold each other twice grow beyond it
+#: in a few lines.
+MAX_ARGUMENT = 128 * 1024
 
 #: Downward-API values that can never begin with a dash: names, addresses, identifiers.
 _PLAIN_FIELDS = {
@@ -63,14 +66,21 @@ def known(variables: Iterable[Variable]) -> dict[str, str]:
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:
-    """The text as the container gets it: `$(NAME)` of a known name replaced, `$$` is `$`, an unknown name stays."""
+    """The text as the container gets it: `$(NAME)` of a known name replaced, `$$` is `$`, an unknown name stays.
 
-    def replace(match: re.Match[str]) -> str:
-        if match[0] == "$$":
-            return "$"
-        return values.get(match[1], match[0])
-
-    return _REFERENCE.sub(replace, text)
+    UNKNOWN where that is longer than an argument can be.
+    """
+    # Behind the last bracket nothing is a reference, and looking for one's end from every "$(" would take long.
+    end = text.rfind(")") + 1
+    parts: list[str] = []
+    size = at = 0
+    for match in _REFERENCE.finditer(text, 0, end):
+        parts += (text[at : match.start()], "$" if match[0] == "$$" else values.get(match[1], match[0]))
+        size += len(parts[-2]) + len(parts[-1])
+        at = match.end()
+        if size > MAX_ARGUMENT:
+            return UNKNOWN
+    return "".join((*parts, text[at:end], text[end:].replace("$$", "$")))
 
 
 def literal(text: str) -> str:

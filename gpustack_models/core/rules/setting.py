@@ -95,7 +95,8 @@ def _watermark_order(case: Case[Setting]) -> Iterator[Problem]:
     other = LOW if case.new.name == HIGH else HIGH
     mine, others = case.new.spec.value, case.facts.settings.get(other, BY_NAME[other].default)
     low, high = (others, mine) if case.new.name == HIGH else (mine, others)
-    if not (low.isdecimal() and high.isdecimal()) or int(low) < int(high):
+    # What is no watermark has its own refusal.
+    if not (forms.LOW_WATERMARK.fits(low) and forms.HIGH_WATERMARK.fits(high)) or int(low) < int(high):
         return
     yield Problem(_VALUE, f"{LOW} ({low}) must be below {HIGH} ({high})", f"change {other} first")
 

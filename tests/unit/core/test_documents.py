@@ -13,6 +13,7 @@ from gpustack_models.core.documents import read
 from gpustack_models.core.paths import Path
 from gpustack_models.core.rules import table
 from gpustack_models.core.yamlbuilder import MAX_DEPTH, DocumentError, Position
+from tests.scalars import KEYS
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(st.characters(exclude_categories=["Cs", "Cc"])),
@@ -54,10 +55,29 @@ def refusal(data: bytes) -> DocumentError | None:
         ("a: &x {b: 1}\nd: &y {c: 2}\ne: {<<: [*x, *y]}", [{"a": {"b": 1}, "d": {"c": 2}, "e": {"b": 1, "c": 2}}]),
         ("<<: plain", [{"<<": "plain"}]),
         ("1: a\ntrue: b", [{"1": "a", "true": "b"}]),
+        (
+            "kind: AList\napiVersion: v1\nitems: [{a: 1}, {kind: B}]",
+            [{"apiVersion": "v1", "kind": "A", "a": 1}, {"kind": "B"}],
+        ),
+        ("kind: List\nitems: [{kind: List, items: [1]}]", [{"kind": "List", "items": [1]}]),
+        ('{"a": "\\ud83d\\ude00 \\\\ud83d\\\\ude00"}', [{"a": "\U0001f600 \\ud83d\\ude00"}]),
         ("a: |\n  x\n  y\n", [{"a": "x\ny\n"}]),
         ('{\n\t"a": 1\n}', [{"a": 1}]),
     ],
-    ids=["documents", "list", "merge", "merge-keeps", "merge-list", "no-merge", "keys", "block", "json-tabs"],
+    ids=[
+        "documents",
+        "list",
+        "merge",
+        "merge-keeps",
+        "merge-list",
+        "no-merge",
+        "keys",
+        "typed-list",
+        "list-in-list",
+        "json-pair",
+        "block",
+        "json-tabs",
+    ],
 )
 def test_documents(text: str, expected: list[Any]) -> None:
     assert values(text) == expected
@@ -78,6 +98,8 @@ def test_documents(text: str, expected: list[Any]) -> None:
         (b"a: &a [*a]", "document-alias", 1, 8),
         (b"a: &k x\n*k : 1", "document-alias", 2, 1),
         (b"a: 1\nb: 2\na: 3", "document-duplicate-key", 3, 1),
+        (b"8: 1\n010: 2", "document-duplicate-key", 2, 1),
+        (b"a: 1\n~: 2", "document-yaml", 2, 1),
         (b"a: b\x00c", "document-encoding", 1, 5),
         (b"a: 1\nb: \xff", "document-encoding", 2, 4),
         ("a: é\x01".encode(), "document-encoding", 1, 5),
@@ -100,6 +122,18 @@ def test_a_bomb_of_aliases_is_refused_before_it_grows() -> None:
     with pytest.raises(DocumentError) as caught:
         values("\n".join(lines))
     assert caught.value.rule == "document-too-large"
+
+
+def test_aliases_do_not_nest_deeper_than_text_may() -> None:
+    nested = [f"a{n}: &a{n} {'[' * 40}{f'*a{n - 1}' if n else '1'}{']' * 40}" for n in range(30)]
+    with pytest.raises(DocumentError) as caught:
+        values("\n".join(nested))
+    assert (caught.value.rule, caught.value.position.line) == ("document-too-deep", 2)
+
+
+@pytest.mark.parametrize(("written", "text"), KEYS.items(), ids=KEYS)
+def test_a_key_is_the_text_that_kubectl_makes_of_it(written: str, text: str) -> None:
+    assert values(f"{written}: x") == [{text: "x"}]
 
 
 def test_what_stands_before_an_error_is_given() -> None:

@@ -52,6 +52,18 @@ def test_at_inside_and_around_is_what_a_file_system_means(path: str) -> None:
     assert TOUCHES.fits(path) == touched
 
 
+#: Where a pattern that can read them in many ways would try every one of them.
+REPEATED = ["/", "/.", "/./", "//", "a", "a-", "a.", "-", ".", "a/", "a,", " ", "0", "1h", "_", ":", "%2f", "/model"]
+FORMS = {name: form for name, form in vars(forms).items() if isinstance(form, forms.Form)} | {"TOUCHES": TOUCHES}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_no_text_is_tried_in_every_way_that_it_could_be_read(name: str) -> None:
+    for begin in ("", "/", "a", "http://a", "r.io/a", "/var/lib/gpustack/model"):
+        for each in REPEATED:
+            assert not FORMS[name].fits(begin + each * 500 + "\n\x00") or name == "TOUCHES"
+
+
 def holds(rule: str, hub: str, text: str) -> bool:
     cel = next(cel for cel in table.BY_ID[rule].cel if hub in cel.at)
     return cel.holds(text)

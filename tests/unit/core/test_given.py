@@ -109,3 +109,10 @@ def test_a_status_that_is_written_is_used_and_one_that_is_not_is_what_the_first_
 def test_a_document_of_another_project_is_nothing_to_it() -> None:
     given = Given.of([{"apiVersion": "example.com/v1", "kind": "Instance", "metadata": {"name": "x"}}])
     assert given.resources == ()
+
+
+def test_a_null_is_left_out_as_the_api_server_does() -> None:
+    of = deployment().to_object()
+    of["spec"]["roles"][0] |= {"resources": {"limits": {"cpu": None}}, "labels": {"a": None}}
+    (read,) = Given.of([of]).resources
+    assert read.to_object()["spec"]["roles"][0].get("labels", {}) == {}

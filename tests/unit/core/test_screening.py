@@ -31,6 +31,8 @@ def test_what_others_serve_passes_unjudged(api_version: str, kind: str) -> None:
     ("value", "rule", "hint"),
     [
         ({"apiVersion": OURS, "kind": "ModelArtefact"}, "document-kind", "ModelArtifact"),
+        ({"apiVersion": "v1", "kind": "List"}, "document-not-a-map", ""),
+        ({"apiVersion": "v1", "kind": "List", "items": [1]}, "document-not-a-map", ""),
         ({"apiVersion": OURS, "kind": "modeldeployment"}, "document-kind", "ModelDeployment"),
         ({"apiVersion": OURS, "kind": "Xyz"}, "document-kind", "one of ModelArtifact"),
         ({"apiVersion": "worker.gpustack.ai/v1beta1", "kind": "Instance"}, "document-api-version", OURS),

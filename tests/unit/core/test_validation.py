@@ -71,6 +71,15 @@ def test_what_is_stored_makes_an_update() -> None:
     assert [(finding.file, finding.rule) for finding in unread.findings] == [("stored.yaml", "document-yaml")]
 
 
+def test_an_object_that_says_no_namespace_is_the_stored_one_of_the_default_namespace() -> None:
+    stored = {**HUGGING_FACE, "metadata": {"name": "a", "namespace": "default"}}
+    new = {**CLAIM, "metadata": {"name": "a"}}
+    report = validate([content(new)], NOTHING, [content(stored, name="stored.yaml")])
+    assert [finding.rule for finding in report.findings] == ["artifact-immutable"]
+    twice = validate([content(stored), content({**HUGGING_FACE, "metadata": {"name": "a"}}, name="b.yaml")], NOTHING)
+    assert [finding.rule for finding in twice.findings] == ["document-duplicate-object"]
+
+
 NAMES = st.sampled_from(["apiVersion", "kind", "metadata", "name", "spec", "items", "source", "roles", "labels", "env"])
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),

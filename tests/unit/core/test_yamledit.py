@@ -79,7 +79,8 @@ def test_what_cannot_be_written_in_place_is_refused(text: str, path: tuple[str, 
     assert "f.yaml" in caught.value.message
 
 
-_KEYS = st.text("abcxyz", min_size=1, max_size=3)
+#: Without y, which YAML reads as true, in a key too.
+_KEYS = st.text("abcxz", min_size=1, max_size=3)
 _TREES = st.recursive(
     st.text("abc '\"#:-\n", max_size=8),
     lambda inner: st.dictionaries(_KEYS, inner, min_size=1, max_size=4),

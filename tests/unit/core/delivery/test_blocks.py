@@ -190,6 +190,13 @@ CASES: dict[str, Case] = {
         "ClaimNotBound",
         "",
     ),
+    "no-commit": (
+        deployment(),
+        artifact("huggingFace", status={"conditions": [is_resolved()], "resolved": {"manifestDigest": DIGEST}}),
+        cluster(),
+        "AnchorNeedsNodeDelivery",
+        "no resolved commit",
+    ),
     "first-filter-then-anchor": (
         deployment(),
         artifact("huggingFace", spec={**FILTER, **ANCHOR}),

@@ -201,9 +201,18 @@ def test_the_cache_never_undercuts_either_bound(size: int) -> None:
         ({"requests": {"ephemeral-storage": "10Gi"}}, {"requests": {"ephemeral-storage": "10Gi"}}),
         (
             {"limits": {"ephemeral-storage": 1000, "nvidia.com/gpu": "1"}},
-            {"limits": {"ephemeral-storage": str(1000 + 2073345950), "nvidia.com/gpu": "1"}},
+            {
+                "limits": {"ephemeral-storage": str(1000 + 2073345950), "nvidia.com/gpu": "1"},
+                "requests": {"ephemeral-storage": 1000},
+            },
         ),
-        ({"limits": {"ephemeral-storage": "1.5Gi"}}, {"limits": {"ephemeral-storage": str(1610612736 + 2073345950)}}),
+        (
+            {"limits": {"ephemeral-storage": "1.5Gi"}, "requests": {"cpu": 1}},
+            {
+                "limits": {"ephemeral-storage": str(1610612736 + 2073345950)},
+                "requests": {"cpu": 1, "ephemeral-storage": "1.5Gi"},
+            },
+        ),
     ],
     ids=["none", "no-such-limit", "limit-and-request", "request-only", "number", "fraction"],
 )

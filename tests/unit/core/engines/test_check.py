@@ -77,6 +77,7 @@ REFUSED = {
         (["--x.y", "z", "other"], "vllm-served-model-name"),
         (["--port", "9000"], "vllm-port"),
         (["--port"], "vllm-port"),
+        (["--port", "1" * 5000], "vllm-port"),
         (["--por=9000"], "vllm-port"),
         (["--host", "127.0.0.1"], "vllm-host"),
         (["--host=$(SECRET)"], "vllm-host"),

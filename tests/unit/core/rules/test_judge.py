@@ -96,6 +96,26 @@ def test_a_refusal_names_its_field(base: Object, path: str, value: Any, rule: st
     assert (rule, field or path) in refusals(changed(base, path, value))
 
 
+@pytest.mark.parametrize(
+    ("generated", "refused"),
+    [
+        ("chat-", set()),
+        ("c" * 80, set()),
+        ("Chat-", {"object-name", "deployment-name"}),
+        ("1-", {"deployment-name"}),
+    ],
+    ids=["fine", "cut", "uppercase", "digit"],
+)
+def test_a_name_that_is_to_be_generated_is_judged_as_the_api_server_will(generated: str, refused: set[str]) -> None:
+    new = changed(changed(DEPLOYMENT, "metadata.name", ...), "metadata.generateName", generated)
+    assert {rule for rule, _ in refusals(new)} == refused
+
+
+def test_a_watermark_of_thousands_of_digits_is_none() -> None:
+    of = changed(SETTING, "metadata.name", "model-store-low-watermark")
+    assert {rule for rule, _ in refusals(changed(of, "spec.value", "1" * 5000))} == {"schema-size", "setting-watermark"}
+
+
 def test_the_owned_paths_are_free_without_an_artifact() -> None:
     hidden = changed(DEPLOYMENT, "spec.roles[0].volumes[1].mountPath", "/var/lib/gpustack/model")
     assert refusals(changed(hidden, "spec.model.artifactRef", ...)) == []
