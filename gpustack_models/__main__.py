@@ -8,9 +8,14 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command line and exit."""
-    from gpustack_models.cli.app import run
+    try:
+        # Importing it takes a moment, in which a person may have thought better of it.
+        from gpustack_models.cli.app import run
 
-    raise SystemExit(run())
+        status = run()
+    except KeyboardInterrupt:
+        status = 130  # what errors.py calls INTERRUPTED_EXIT_STATUS: nothing is imported any more
+    raise SystemExit(status)
 
 
 if __name__ == "__main__":

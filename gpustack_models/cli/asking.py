@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from gpustack_models.cli.home import home
 from gpustack_models.cli.options import usage
 from gpustack_models.cli.output import Output
 from gpustack_models.core.refs import HubKind
@@ -71,7 +72,7 @@ def open_hubs(out: Output, kinds: Sequence[HubKind], asking: Asking, stack: Exit
     http = stack.enter_context(
         HttpClient(options, on_wait=lambda pause, cause: out.note(f"{cause}; asking again in {pause:.1f} s"))
     )
-    around = Surroundings(os.environ, Path.home(), time.time())
+    around = Surroundings(os.environ, home(), time.time())
     opened = {}
     for kind in kinds:
         endpoint = find_endpoint(kind, os.environ, asking.endpoint or "")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gpustack_models.cli import asking, stdin
 from gpustack_models.cli.asking import Asking
+from gpustack_models.cli.home import expanded
 from gpustack_models.cli.options import usage
 from gpustack_models.cli.output import Output
 from gpustack_models.core import refs
@@ -29,13 +30,13 @@ from gpustack_models.workflows.questions import of_reference
 
 def folder_of(text: str) -> Path | None:
     """The folder that an argument names: an existing one as it is written, or a path; None for a reference."""
-    if Path(text).expanduser().is_dir():
-        return Path(text).expanduser()
+    if (named := expanded(Path(text))).is_dir():
+        return named
     try:
         ref = refs.parse(text)
     except GsmError:
         return None
-    return Path(ref.path).expanduser() if isinstance(ref, LocalRef) else None
+    return expanded(Path(ref.path)) if isinstance(ref, LocalRef) else None
 
 
 def chooser(out: Output, ask: Asking, like: str | None, sha256: bool) -> Callable[[Folder], Choice]:

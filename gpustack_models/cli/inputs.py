@@ -6,11 +6,11 @@ Refuses to guess: a folder without a YAML or JSON file, and a name that is not t
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from gpustack_models.cli import stdin
 from gpustack_models.core.documents import MAX_BYTES
 from gpustack_models.errors import GsmError, Reason
 
@@ -47,7 +47,7 @@ def _files(name: str) -> list[str]:
 
 def _read(name: str) -> Iterator[tuple[str, bytes]]:
     if name == STDIN:
-        yield "stdin", sys.stdin.buffer.read(MAX_BYTES + 1)
+        yield "stdin", stdin.read(MAX_BYTES + 1)
         return
     for file in _files(name):
         yield str(Path(file)), _content(Path(file))

@@ -89,7 +89,7 @@ class Output:
     @contextmanager
     def progress(self, title: str, total: int | None = None, *, unit: str = "bytes") -> Iterator[Advance]:
         """A bar with rate and time left on a terminal, nothing elsewhere. `unit` is "bytes" or a plural noun."""
-        if self.quiet or not sys.stderr.isatty():
+        if self.quiet or _is_closed(sys.stderr) or not sys.stderr.isatty():
             yield lambda _amount: None
             return
         from gpustack_models.cli.bars import bar
@@ -150,6 +150,8 @@ def _talk(text: str, label: str = "", color: str = "") -> None:
         print(f"{_styled(label, color)} {safe}" if label else safe, file=sys.stderr, flush=True)  # noqa: T201
     except BrokenPipeError:
         _reader_went_away()
+    except OSError:
+        _discard(sys.stderr)  # a full disk takes no talk; the work and its status are not about that
 
 
 def _is_closed(stream: TextIO | None) -> bool:

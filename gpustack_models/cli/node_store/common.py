@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gpustack_models.cli.home import expanded, home
 from gpustack_models.cli.options import usage
 
 if TYPE_CHECKING:
@@ -78,9 +79,9 @@ _POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 def root_of(root: Path | None, environment: Mapping[str, str] = os.environ) -> Path:
     """The store's folder: as given, else in the user's cache."""
     if root is not None:
-        return root.expanduser()
-    cache = environment.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "gpustack-models"
+        return expanded(root)
+    cache = environment.get("XDG_CACHE_HOME")
+    return (expanded(Path(cache)) if cache else home() / ".cache") / "gpustack-models"
 
 
 def watermarks(high: int, low: int) -> Watermarks:

@@ -61,6 +61,7 @@ def import_(
     """
     from gpustack_models.cli import folders
     from gpustack_models.cli.asking import Asking, look_up
+    from gpustack_models.cli.home import expanded
     from gpustack_models.cli.node_store import access
     from gpustack_models.cli.output import Output
     from gpustack_models.core.manifest import check_expected
@@ -86,7 +87,7 @@ def import_(
     else:
         wanted = folders.manifest_like(out, ask, str(manifest), patterns, file=True)
         check_expected(str(manifest), wanted, expected)
-    place = folder_for(folder.expanduser(), ref)
+    place = folder_for(expanded(folder), ref)
     with (
         access.write(out, common.root_of(root), "gsm node-store import") as writer,
         out.progress("hashing", wanted.size) as advance,

@@ -178,6 +178,73 @@ def test_a_full_disk_is_an_error_of_its_own(environment: dict[str, str]) -> None
     )
 
 
+STREAMS = {
+    "a full disk under an error": ("digest {tmp}/none 2>/dev/full", 30),
+    "a full disk under usage": ("nonsense 2>/dev/full", 2),
+    "a full disk under notes": ("digest {tmp} --sha256 2>/dev/full", 0),
+    "a progress with nowhere to go": ("digest {tmp} --sha256 2>&-", 0),
+    "resolve without standard input": ("resolve -f - <&-", 2),
+    "verify without standard input": ("verify -f - <&-", 2),
+    "validate without standard input": ("validate -f - <&-", 2),
+}
+
+
+@pytest.mark.parametrize(("command", "status"), STREAMS.values(), ids=STREAMS.keys())
+def test_no_stream_changes_what_an_exit_status_means(
+    command: str, status: int, environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "model.bin").write_bytes(b"x")
+    line = f"{' '.join(COMMAND)} {command.format(tmp=tmp_path)}"
+    done = subprocess.run(["sh", "-c", line], env=environment, capture_output=True, check=False)
+    assert done.returncode == status
+    assert b"Traceback" not in done.stderr
+
+
+# A person's Ctrl-C in the moment in which the command line is imported.
+INTERRUPTED = """
+import signal, sys
+class Interrupt:
+    def find_spec(self, name, path, target=None):
+        if name == "typer":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+from gpustack_models.__main__ import main
+main()
+"""
+
+
+def test_an_interrupt_while_it_starts(environment: dict[str, str]) -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (130, b"")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("digest", "~nobody-of-that-name/x"), ("node-store", "ls", "--root", "~nobody-of-that-name/x")],
+    ids=["digest", "root"],
+)
+def test_a_home_that_nobody_has(arguments: tuple[str, ...], gsm: Gsm) -> None:
+    ran = gsm(*arguments)
+    assert (ran.status, "not known" in ran.err) == (2, True)
+
+
+# What a container runs as that was given a number for a user.
+UNKNOWN = """
+import os, pathlib
+from gpustack_models.cli.home import home
+os.environ.pop("HOME", None)
+if not os.getuid():
+    os.setuid(987654321)
+    assert home() == pathlib.Path("/")
+else:
+    assert home() == pathlib.Path.home()
+"""
+
+
+def test_a_user_whom_the_system_does_not_know_has_the_root_for_a_home(environment: dict[str, str]) -> None:
+    subprocess.run([sys.executable, "-c", UNKNOWN], env=environment, check=True)
+
+
 def test_version(gsm: Gsm) -> None:
     ran = gsm("--version")
     assert (ran.status, ran.out, ran.err) == (0, f"gsm {__version__}\n", "")
