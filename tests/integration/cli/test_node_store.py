@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tests.integration.hub_server import clients
 from tests.integration.store.disk import MovedClock, check_visible, contents, put, visible
 from tests.integration.store.hubs import bytes_of, content_requests
 from tests.integration.store.peerserver import peer
+from tests.integration.store.zygote import Zygote
 
 FILES = {
     ".gitattributes": "*.safetensors filter=lfs diff=lfs merge=lfs -text\n",
@@ -44,18 +46,41 @@ def hub(publish: Publish, local_hub: HubFactory) -> LocalHub:
     return local_hub()
 
 
+@pytest.fixture(scope="session")
+def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+    """Commands start from here: a new interpreter for each of the hundred would be most of this module's time."""
+    with Zygote(tmp_path_factory.mktemp("zygote")) as one:
+        yield one
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Where a person types: what starts a process, and its environment."""
+
+    zygote: Zygote
+    environment: dict[str, str]
+
+
+@pytest.fixture
+def shell(zygote: Zygote, environment: dict[str, str]) -> Shell:
+    return Shell(zygote, environment)
+
+
 class Typed:
     """`gsm node-store …` on one store."""
 
-    def __init__(self, gsm: Gsm, store: Path, hub: LocalHub | None = None) -> None:
-        self._gsm = gsm
-        self._hub = hub
-        self._env = {"GSM_STORE": str(store)}
+    def __init__(self, shell: Shell, store: Path, hub: LocalHub | None = None) -> None:
+        self._shell = shell
+        endpoints = {"HF_ENDPOINT": hub.url, "MODELSCOPE_ENDPOINT": hub.url} if hub else {}
+        self._environment = {**shell.environment, **endpoints, "GSM_STORE": str(store)}
 
     def __call__(self, *arguments: object, status: int = 0) -> tuple[str, str]:
-        ran = self._gsm("node-store", *arguments, hub=self._hub, env=self._env)
-        assert ran.status == status, (arguments, ran)
-        return ran.out, ran.err
+        zygote = self._shell.zygote
+        ended = zygote.run(self._environment, "node-store", *map(str, arguments))
+        out, err = zygote.out.read_text(), zygote.err.read_text()
+        assert ended == status, (arguments, out, err)
+        assert "Traceback" not in err
+        return out, err
 
     def json(self, *arguments: object, status: int = 0) -> Any:
         out, _ = self(*arguments, "-o", "json", status=status)
@@ -63,8 +88,8 @@ class Typed:
 
 
 @pytest.fixture
-def typed(gsm: Gsm, store: Path, hub: LocalHub) -> Typed:
-    return Typed(gsm, store, hub)
+def typed(shell: Shell, store: Path, hub: LocalHub) -> Typed:
+    return Typed(shell, store, hub)
 
 
 def test_pull_prints_the_path_and_a_second_one_transfers_nothing(store: Path, typed: Typed, hub: LocalHub) -> None:
@@ -162,14 +187,14 @@ def test_a_failure_is_listed_with_its_retry_time(store: Path, typed: Typed, hub:
     assert check_visible(store) == 1
 
 
-def test_gc_does_exactly_what_its_dry_run_printed(store: Path, gsm: Gsm) -> None:
+def test_gc_does_exactly_what_its_dry_run_printed(store: Path, shell: Shell) -> None:
     clock = MovedClock()
     with Writer.start(store, Identity("a test"), clock) as writer:
         pinned, referenced = put(writer, {"a": b"pinned"}).digest, put(writer, {"a": b"referenced"}).digest
         old = [put(writer, {"a": b"%d" % number, "b": b"pinned"}).digest for number in range(3)]
         writer.pin(pinned)
         writer.reference(Reference("csi-1", "/pods/1", referenced, clock.now()))
-    typed = Typed(gsm, store)
+    typed = Typed(shell, store)
     shown = typed.json("gc", "--target", 0, "--dry-run")
     assert isinstance(shown, dict)
     assert check_visible(store) == 5
@@ -198,7 +223,7 @@ def test_rm_refuses_what_is_held(store: Path, typed: Typed) -> None:
     assert typed.json("ls") == []
 
 
-def test_expect(store: Path, typed: Typed, gsm: Gsm, hub: LocalHub) -> None:
+def test_expect(store: Path, typed: Typed, shell: Shell, hub: LocalHub) -> None:
     wrong = "sha256:" + "0" * 64
     _, err = typed("pull", "org/tiny", "--expect", wrong, status=18)
     assert wrong in err
@@ -207,7 +232,7 @@ def test_expect(store: Path, typed: Typed, gsm: Gsm, hub: LocalHub) -> None:
     (digest,) = visible(store)
     typed("pull", "org/tiny", "--expect", digest)
     # Silence is anchored around, when what is expected is here; nothing else is.
-    silent = Typed(gsm, store)
+    silent = Typed(shell, store)
     out, err = silent("pull", "org/tiny", "--expect", digest, "--timeout", 2)
     assert out.strip().endswith(f"{digest[7:]}/files")
     assert "going by" in err
@@ -224,20 +249,20 @@ def test_patterns_make_another_digest_and_share_its_files(store: Path, typed: Ty
     assert check_visible(store) == 2
 
 
-def test_a_peer_is_asked_first(store: Path, typed: Typed, hub: LocalHub, gsm: Gsm, tmp_path: Path) -> None:
+def test_a_peer_is_asked_first(store: Path, typed: Typed, hub: LocalHub, shell: Shell, tmp_path: Path) -> None:
     typed("pull", "org/tiny")
     (digest,) = visible(store)
     hub.forget()
     with peer(store) as server:
-        other = Typed(gsm, tmp_path / "other", hub)
+        other = Typed(shell, tmp_path / "other", hub)
         pulled = other.json("pull", "org/tiny", "--from", server.url)
         assert isinstance(pulled, list)
         assert pulled[0]["source"] == "Peer"
         assert content_requests(hub) == []
-        alone = Typed(gsm, tmp_path / "alone")
+        alone = Typed(shell, tmp_path / "alone")
         alone("pull", digest, "--from", server.url)
         assert check_visible(tmp_path / "alone") == 1
-    _, err = Typed(gsm, tmp_path / "nobody")("pull", digest, status=12)
+    _, err = Typed(shell, tmp_path / "nobody")("pull", digest, status=12)
     assert digest in err
 
 
@@ -261,24 +286,24 @@ USAGE = [
 
 
 @pytest.mark.parametrize(("arguments", "status", "why"), USAGE, ids=[" ".join(row[0]) for row in USAGE])
-def test_what_is_wrong_is_said(store: Path, gsm: Gsm, arguments: Sequence[str], status: int, why: str) -> None:
+def test_what_is_wrong_is_said(store: Path, shell: Shell, arguments: Sequence[str], status: int, why: str) -> None:
     with Writer.start(store, Identity("a test")) as writer:
         put(writer, {"a": b"1"})
-    _, err = Typed(gsm, store)(*arguments, status=status)
+    _, err = Typed(shell, store)(*arguments, status=status)
     assert why in err
     assert "hint:" in err
 
 
-def test_a_prefix_of_two_digests_is_refused(store: Path, gsm: Gsm) -> None:
+def test_a_prefix_of_two_digests_is_refused(store: Path, shell: Shell) -> None:
     with Writer.start(store, Identity("a test")) as writer:
         digests = [put(writer, {"a": b"%d" % number}).digest for number in range(17)]
     first = next(digit for digit in "0123456789abcdef" if sum(each[7] == digit for each in digests) > 1)
-    _, err = Typed(gsm, store)("path", first, status=2)
+    _, err = Typed(shell, store)("path", first, status=2)
     assert "is the beginning of" in err
 
 
-def test_no_store_and_an_unknown_one(store: Path, gsm: Gsm) -> None:
-    typed = Typed(gsm, store)
+def test_no_store_and_an_unknown_one(store: Path, shell: Shell) -> None:
+    typed = Typed(shell, store)
     for command in ("ls", "gc"):
         assert "there is no node store" in typed(command, status=30)[1]
     assert not store.exists()
@@ -330,10 +355,10 @@ def taken(*paths: Path) -> int:
 
 
 def test_a_hugging_face_cache_is_adopted_without_a_second_copy(
-    store: Path, gsm: Gsm, hf_cache: tuple[LocalHub, Path]
+    store: Path, shell: Shell, hf_cache: tuple[LocalHub, Path]
 ) -> None:
     hub, cache = hf_cache
-    typed = Typed(gsm, store, hub)
+    typed = Typed(shell, store, hub)
     before = taken(cache)
     hub.forget()
     done = typed.json("import", cache, "hf://sentence-transformers/all-MiniLM-L6-v2")
@@ -349,11 +374,11 @@ def test_a_hugging_face_cache_is_adopted_without_a_second_copy(
     assert again.returncode == 0, again.stderr
 
 
-def test_a_modelscope_cache_is_adopted(store: Path, gsm: Gsm, hub: LocalHub, tmp_path: Path) -> None:
+def test_a_modelscope_cache_is_adopted(store: Path, shell: Shell, hub: LocalHub, tmp_path: Path) -> None:
     environment = clients.environment(hub, tmp_path / "client")
     done = clients.run(environment, "modelscope", "download", "--model", "org/tiny")
     assert done.returncode == 0, done.stderr
-    typed = Typed(gsm, store, hub)
+    typed = Typed(shell, store, hub)
     adopted = typed.json("import", tmp_path / "client" / "ms", "ms://org/tiny")
     assert isinstance(adopted, dict)
     assert "copy" not in adopted["files"]
@@ -361,9 +386,9 @@ def test_a_modelscope_cache_is_adopted(store: Path, gsm: Gsm, hub: LocalHub, tmp
 
 
 def test_a_plain_folder_is_adopted_by_its_manifest(
-    store: Path, gsm: Gsm, hub: LocalHub, repositories: Path, tmp_path: Path
+    store: Path, gsm: Gsm, shell: Shell, hub: LocalHub, repositories: Path, tmp_path: Path
 ) -> None:
-    typed, folder, saved = Typed(gsm, store), repositories / "org" / "tiny", tmp_path / "tiny.manifest"
+    typed, folder, saved = Typed(shell, store), repositories / "org" / "tiny", tmp_path / "tiny.manifest"
     saved.write_text(gsm("resolve", "org/tiny", "-o", "manifest", hub=hub).out)
     typed("import", folder, "--manifest", saved, "--copy")
     digest = "sha256:" + hashlib.sha256(saved.read_bytes()).hexdigest()
@@ -374,12 +399,12 @@ def test_a_plain_folder_is_adopted_by_its_manifest(
     assert check_visible(store) == 1
 
 
-def test_a_planted_token_is_nowhere(store: Path, gsm: Gsm, hub: LocalHub, publish: Publish, tmp_path: Path) -> None:
+def test_a_planted_token_is_nowhere(store: Path, shell: Shell, hub: LocalHub, publish: Publish, tmp_path: Path) -> None:
     publish("alice/private", FILES | {"extra": "1"}, "access: private\nreaders: [alice]\n")
     hub.rescan()
     token = tmp_path / "token"
     token.write_text(TOKENS["alice"])
-    typed = Typed(gsm, store, hub)
+    typed = Typed(shell, store, hub)
     said: list[str] = []
     with hub.faulty("status", "*resolve*model*", method="GET", status=403):
         said += typed("pull", "hf://alice/private", "--token-file", token, status=11)
@@ -436,10 +461,10 @@ def until_downloading(store: Path) -> None:
     raise AssertionError("no download began")
 
 
-def test_two_processes_one_digest(store: Path, gsm: Gsm, environment: dict[str, str], slow_hub: LocalHub) -> None:
+def test_two_processes_one_digest(store: Path, shell: Shell, environment: dict[str, str], slow_hub: LocalHub) -> None:
     first = Started(environment, store, slow_hub, "pull", "org/tiny")
     until_downloading(store)
-    status = Typed(gsm, store).json("status")
+    status = Typed(shell, store).json("status")
     assert isinstance(status, dict)
     (download,) = status["downloads"]
     assert status["writer"]["pid"] == first.process.pid
@@ -470,7 +495,7 @@ def test_two_processes_two_digests_that_share_a_file(
 
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["Ctrl-C", "SIGTERM"])
 def test_an_interrupted_pull_keeps_what_it_has(
-    store: Path, gsm: Gsm, environment: dict[str, str], hub: LocalHub, sent: signal.Signals, status: int
+    store: Path, shell: Shell, environment: dict[str, str], hub: LocalHub, sent: signal.Signals, status: int
 ) -> None:
     with hub.faulty("slow", "*", at=1 << 20):
         pull = Started(environment, store, hub, "pull", "org/tiny")
@@ -482,7 +507,7 @@ def test_an_interrupted_pull_keeps_what_it_has(
         assert time.monotonic() - began < 15
     assert visible(store) == []
     assert [name for name in os.listdir(store / "partial") if name.startswith("sha256-")]
-    typed = Typed(gsm, store, hub)
+    typed = Typed(shell, store, hub)
     (model,) = typed.json("ls")
     assert model["state"] == "Incomplete"
     typed("pull", "org/tiny")

@@ -7,14 +7,11 @@ Refuses to call a run passed in which anything visible was not whole, or a pull 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import select
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -25,9 +22,9 @@ from pathlib import Path
 
 from gpustack_models.hub_server import LocalHub, ServeOptions
 from tests.integration.conftest import write_tree
-from tests.integration.store import zygote
 from tests.integration.store.disk import check_visible, visible
 from tests.integration.store.hubs import bytes_of
+from tests.integration.store.zygote import Zygote
 
 LFS = "*.safetensors filter=lfs diff=lfs merge=lfs -text\n"
 REPOSITORIES = ("org/base", "org/tuned", "org/other")
@@ -56,45 +53,10 @@ def serve(folder: Path, files: int = 12) -> None:
         write_tree(folder / name, {".gitattributes": LFS, "model.safetensors": large, **shared, **own})
 
 
-class Zygote:
-    """Runs commands one after the other, each a process that can be killed."""
-
-    def __init__(self, environment: dict[str, str], errors: Path) -> None:
-        self._environment = environment
-        self._errors = errors
-        self._process = subprocess.Popen(
-            [sys.executable, zygote.__file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-
-    def start(self, *arguments: str) -> int:
-        order = {"arguments": arguments, "environment": self._environment, "errors": str(self._errors)}
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        return int(self._line()["pid"])
-
-    def end(self) -> int:
-        return self._line()["status"]
-
-    def close(self) -> None:
-        self._process.communicate()
-
-    def _line(self) -> dict[str, int]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        assert line, "the zygote died"
-        answer: dict[str, int] = json.loads(line)
-        return answer
-
-
 class Torture:
     """Runs on one local hub; each on a store of its own."""
 
-    def __init__(self, work: Path, hub: LocalHub, seed: int, say: Callable[[str], None]) -> None:
+    def __init__(self, work: Path, hub: LocalHub, zygote: Zygote, seed: int, say: Callable[[str], None]) -> None:
         self.tally = Tally()
         self._work = work
         self._chance = random.Random(seed)
@@ -106,11 +68,8 @@ class Torture:
             "GSM_STORE": str(self._store),
             "HOME": str(work),
         }
-        self._zygote = Zygote(self._environment, work / "errors")
+        self._zygote = zygote
         self._usual = self._measured()
-
-    def close(self) -> None:
-        self._zygote.close()
 
     def run(self, number: int) -> None:
         """One store: some commands killed, each followed by a look; then a pull that must finish."""
@@ -124,7 +83,7 @@ class Torture:
         wanted = self._chance.sample(REPOSITORIES, 2)
         began = time.monotonic()
         status = self._finished("pull", *wanted)
-        assert status == 0, f"run {number}: {(self._work / 'errors').read_text()}"
+        assert status == 0, f"run {number}: {self._zygote.err.read_text()}"
         self.tally.pulls += 1
         seconds = time.monotonic() - began
         there = check_visible(self._store)
@@ -146,7 +105,7 @@ class Torture:
         delay = self._chance.uniform(0, longest)
         before = set(self._store.glob(aim)) if aim else set()
         began = time.monotonic()
-        process = os.pidfd_open(self._zygote.start("node-store", *command))
+        process = os.pidfd_open(self._zygote.start(self._environment, "node-store", *command))
         while aim and not set(self._store.glob(aim)) - before and not select.select([process], [], [], 0)[0]:
             pass
         time.sleep(delay)
@@ -156,7 +115,7 @@ class Torture:
         at = time.monotonic() - began
         status = self._zygote.end()
         if status != -signal.SIGKILL:
-            assert status == 0, (self._work / "errors").read_text()
+            assert status == 0, self._zygote.err.read_text()
             self.tally.late += 1
         else:
             self.tally.kills += 1
@@ -180,8 +139,7 @@ class Torture:
             self.tally.left[what] += bool(next(self._store.glob(pattern), None))
 
     def _finished(self, *command: str) -> int:
-        self._zygote.start("node-store", *command)
-        return self._zygote.end()
+        return self._zygote.run(self._environment, "node-store", *command)
 
     def _measured(self) -> float:
         """Seconds that a whole pull takes here: the median of three."""
@@ -189,7 +147,7 @@ class Torture:
         for _ in range(3):
             shutil.rmtree(self._store, ignore_errors=True)
             began = time.monotonic()
-            assert self._finished("pull", *REPOSITORIES) == 0, (self._work / "errors").read_text()
+            assert self._finished("pull", *REPOSITORIES) == 0, self._zygote.err.read_text()
             times.append(time.monotonic() - began)
         return sorted(times)[1]
 
@@ -198,12 +156,8 @@ class Torture:
 def torture(work: Path, seed: int, say: Callable[[str], None]) -> Iterator[Torture]:
     """A hub, a zygote, and a place for stores."""
     serve(work / "repositories")
-    with LocalHub(ServeOptions(work / "repositories")) as hub:
-        one = Torture(work, hub, seed, say)
-        try:
-            yield one
-        finally:
-            one.close()
+    with LocalHub(ServeOptions(work / "repositories")) as hub, Zygote(work) as zygote:
+        yield Torture(work, hub, zygote, seed, say)
 
 
 def summary(tally: Tally, runs: int, seed: int) -> str:
