@@ -107,9 +107,12 @@ class Content:
                 self.lock.wait()
 
     def hash_behind(self) -> None:
-        """Hash what the receivers wrote, until the last byte: the work of a thread of its own. Raises OSError."""
+        """Hash what the receivers wrote, until the last byte: the work of a thread of its own. Raises OSError.
+
+        When everything should end, what has arrived in order is still hashed: a resume keeps it then.
+        """
         buffer = memoryview(bytearray(CHUNK))
-        while (count := self._await_bytes()) and not self._events.over():
+        while count := self._await_bytes():
             view = buffer[:count]
             if self.partial.read_into(view, self.ranges.verified) != count:
                 raise OSError(None, "the file became shorter while it was written")
@@ -123,10 +126,12 @@ class Content:
 
     def _await_bytes(self) -> int:
         with self.lock:
-            while not self._events.over() and not self.ranges.done:
+            while not self.ranges.done:
                 ready = 0 if self._hashing else self.ranges.ready - self.ranges.verified
                 if ready:
                     return min(ready, CHUNK)
+                if self._events.over() and not self._hashing:
+                    break
                 self.lock.wait()
             return 0
 

@@ -63,7 +63,7 @@ def secure(certificate: Path) -> Iterator[FaultServer]:
     server.close()
 
 
-def trusting(certificate: Path, options: HttpOptions | None = None, stall: float = 0.6) -> Transfer:
+def trusting(certificate: Path, options: HttpOptions | None = None, stall: float = 3) -> Transfer:
     def trust() -> ssl.SSLContext:
         return ssl.create_default_context(cafile=str(certificate / "cert.pem"))
 
@@ -177,7 +177,7 @@ def test_https_goes_through_a_tunnel_that_sees_no_token(secure: FaultServer, cer
 def test_plain_http_is_asked_of_its_proxy(tmp_path: Path) -> None:
     proxy = FaultServer(dict(FILES))
     options = HttpOptions(http_proxy=f"http://127.0.0.1:{proxy.port}", no_proxy="elsewhere.example")
-    transfer = Transfer(Limits(stall_seconds=0.6), options, retry=QUICK)
+    transfer = Transfer(Limits(stall_seconds=3), options, retry=QUICK)
     got = fetch([want("small", SMALL)], tmp_path, [From("http://hub.example")], transfer=transfer)
     proxy.close()
     assert got.content("small") == SMALL
@@ -187,7 +187,7 @@ def test_plain_http_is_asked_of_its_proxy(tmp_path: Path) -> None:
 def test_a_host_on_the_no_proxy_list_is_asked_straight(tmp_path: Path) -> None:
     server = FaultServer(dict(FILES))
     options = HttpOptions(http_proxy="http://127.0.0.1:9", no_proxy="127.0.0.0/8")
-    transfer = Transfer(Limits(stall_seconds=0.6), options, retry=QUICK)
+    transfer = Transfer(Limits(stall_seconds=3), options, retry=QUICK)
     got = fetch([want("small", SMALL)], tmp_path, [From(server.url)], transfer=transfer)
     server.close()
     assert got.content("small") == SMALL

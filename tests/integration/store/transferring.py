@@ -70,7 +70,7 @@ def wants_of(files: Mapping[str, bytes]) -> list[Want]:
     return [want(path, content) for path, content in files.items()]
 
 
-def make_transfer(*, concurrency: int = 8, rate: int = 0, stall: float = 0.4, retry: Retry = QUICK) -> Transfer:
+def make_transfer(*, concurrency: int = 8, rate: int = 0, stall: float = 3, retry: Retry = QUICK) -> Transfer:
     """A transfer that meets failures quickly."""
     return Transfer(Limits(concurrency, rate, stall), retry=retry)
 
