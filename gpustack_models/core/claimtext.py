@@ -29,7 +29,7 @@ def parse(text: str) -> tuple[str, Claim | None]:
     if not name or not equals or not parts:
         raise GsmError(Reason.INVALID_INPUT, f"{text!r} states no claim", hint="write NAME=Bound,ReadWriteMany")
     for part in parts:
-        if part not in WORDS and part not in _SHORT and not part.startswith(_NODE):
+        if part not in WORDS and part not in _SHORT and (not part.startswith(_NODE) or part == _NODE):
             raise GsmError(
                 Reason.INVALID_INPUT, f"{text!r}: {part!r} says nothing of a claim", hint=f"use {', '.join(WORDS)}"
             )

@@ -12,8 +12,8 @@ from gpustack_models.core.reasons import Blocked, WaitReason
 
 KUBELET = (1, 35)
 CONTAINERD = (2, 1)
-_KUBELET = re.compile(r"v?(\d+)\.(\d+)(?:[.+-].*)?")
-_RUNTIME = re.compile(r"([a-z0-9.-]+)://v?(\d+)\.(\d+)(?:[.+~-].*)?")
+_KUBELET = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:[.+-].*)?")
+_RUNTIME = re.compile(r"([a-z0-9.-]+)://v?(\d{1,4})\.(\d{1,4})(?:[.+~-].*)?")
 
 
 def node_blocks(name: str, node: Node | None) -> Blocked | None:

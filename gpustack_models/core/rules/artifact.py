@@ -25,7 +25,7 @@ _NOT_A_REF = (
     *(f"endsWith({forms.cel_string(text)})" for text in (".", "/", ".lock")),
 )
 _REF = re.compile(r"\A[-./]|\.\.|@\{|/[./]|\.lock(?:/|\Z)|[./]\Z")
-_VERSION = re.compile(r"v?(\d+)\.(\d+)")
+_VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?!\d)")
 #: The first API server whose image volumes are on without a gate being opened.
 IMAGE_FLOOR = (1, 35)
 

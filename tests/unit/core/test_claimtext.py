@@ -41,7 +41,9 @@ def test_a_volume_may_lie_on_nodes() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", "models", "models=", "=Bound", "models=,", "models=bound", "models=Bound,rwx"])
+@pytest.mark.parametrize(
+    "text", ["", "models", "models=", "=Bound", "models=,", "models=bound", "models=Bound,rwx", "models=Bound,node="]
+)
 def test_what_states_nothing_is_refused_with_the_words_that_do(text: str) -> None:
     with pytest.raises(GsmError) as caught:
         claimtext.parse(text)

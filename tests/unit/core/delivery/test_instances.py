@@ -121,6 +121,7 @@ WAITS: dict[str, tuple[str | None, dict[str, Any], Cluster, str | None, str]] = 
     ),
 }
 for label, kubelet, runtime, floor in (
+    ("endless-kubelet", "v1." + "9" * 5000, "containerd://2.1.0", "cannot be read"),
     ("old-kubelet", "v1.34.9", "containerd://2.1.0", "kubelet 1.35 is needed, and it runs v1.34.9"),
     ("unreadable-kubelet", "edge", "containerd://2.1.0", "kubelet 1.35 is needed, and its version 'edge'"),
     ("no-kubelet", "", "containerd://2.1.0", "kubelet 1.35"),

@@ -205,6 +205,7 @@ def test_an_artifact_is_immutable_whatever_changes() -> None:
         ("1.35", False),
         ("v2.0.0", False),
         ("v1.34.9", True),
+        ("1." + "9" * 5000, True),
         ("v1.33.1", True),
         ("", True),
         ("unknown", True),
