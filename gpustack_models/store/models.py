@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from gpustack_models.core.manifest import Entry
 from gpustack_models.errors import Reason
 from gpustack_models.store import progress
 from gpustack_models.store.attempts import retry_in
@@ -18,7 +19,9 @@ from gpustack_models.store.locking import Holder
 from gpustack_models.store.progress import Download
 from gpustack_models.store.records import Asked, Failure, Pin, Use
 from gpustack_models.store.scan import Scanner
+from gpustack_models.store.sources import Want
 from gpustack_models.store.store import Store
+from gpustack_models.store.transfer.partial import kept_bytes
 
 
 class State(StrEnum):
@@ -111,10 +114,18 @@ def _model(store: Store, digest: str, tree: TreeFact | None, download: Download 
     return _unpublished(store, model)
 
 
+def _held(store: Store, entry: Entry) -> int:
+    """How many bytes of a file need no fetching: all of a blob, or what a resume keeps of its partial file."""
+    if store.blobs.find(entry.digest):
+        return entry.size
+    with storing("what is left of an interrupted download cannot be told"):
+        return kept_bytes(store.root.partial, Want(entry.digest, entry.size, entry.path))
+
+
 def _unpublished(store: Store, model: Model) -> Model | None:
     manifest = store.pending.get(model.digest)
     if manifest:
-        held = sum(entry.size for entry in manifest.entries if store.blobs.find(entry.digest))
+        held = sum(_held(store, entry) for entry in manifest.entries)
         model = replace(model, state=State.INCOMPLETE, size=manifest.size, files=manifest.file_count, downloaded=held)
     failure = store.ledger.get(Failure, model.digest)
     if failure is None:
