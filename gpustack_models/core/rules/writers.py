@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from gpustack_models.core.artifact import ModelArtifact
 from gpustack_models.core.nodestore import NodeModelStore
-from gpustack_models.core.rules.model import Case, Operation, Problem, Requester, Row, Where
+from gpustack_models.core.rules.cel import text_at
+from gpustack_models.core.rules.model import Case, Facts, Operation, Problem, Requester, Row, Where
 
 _SPEC = "node-store.md"
 #: What the API server says of a bound token, in the requester's extra (from Kubernetes 1.30 the node's name too).
@@ -33,26 +34,26 @@ def _store(case: Case[NodeModelStore]) -> Iterator[Problem]:
     requester = case.requester
     if requester is None:
         return
-    why = _not_of_this_node(requester, case)
+    name = text_at(case.value, "metadata", "name")
+    why = _not_of_this_node(requester, name, case.facts)
     if why:
         yield Problem(
             ("status",),
-            f"nodestore-status-writer: only the plugin on node {case.new.name} writes the status of its "
-            f"NodeModelStore; {why}",
+            f"nodestore-status-writer: only the plugin on node {name} writes the status of its NodeModelStore; {why}",
         )
 
 
-def _not_of_this_node(requester: Requester, case: Case[NodeModelStore]) -> str:
-    if requester.username != case.facts.plugin:
+def _not_of_this_node(requester: Requester, name: str, facts: Facts) -> str:
+    if requester.username != facts.plugin:
         return f"{requester.username!r} is not the plugin's ServiceAccount"
     pod = _only(requester, POD_UID)
     if pod is None:
         return "the token is bound to no Pod"
     namespace = requester.username.split(":")[2] if requester.username.count(":") == 3 else ""
-    node = _only(requester, NODE_NAME) or case.facts.pod_nodes.get((namespace, pod))
+    node = _only(requester, NODE_NAME) or facts.pod_nodes.get((namespace, pod))
     if node is None:
         return "the Pod that the token is bound to was not found"
-    return "" if node == case.new.name else f"the token is bound to a Pod on node {node}"
+    return "" if node == name else f"the token is bound to a Pod on node {node}"
 
 
 def _only(requester: Requester, key: str) -> str | None:

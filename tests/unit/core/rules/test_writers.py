@@ -77,3 +77,9 @@ def test_an_artifacts_status(user: str, refused: bool, facts: Facts) -> None:
 def test_a_spec_is_not_a_status() -> None:
     request = Request(Operation.UPDATE, requester=Requester("admin"))
     assert judge(BY_KIND["NodeModelStore"], NODE_STORE, NODE_STORE, request=request, facts=FACTS) == ()
+
+
+@pytest.mark.parametrize("stored", [HUGGING_FACE, NODE_STORE], ids=["artifact", "store"])
+def test_what_was_stored_broken_is_no_way_around_the_rule(stored: Object) -> None:
+    broken = {**stored, "spec": {"source": 5, "watermarks": 5}}
+    assert len(written(broken, "tenant")) == 1
