@@ -20,7 +20,7 @@ from gpustack_models.store.transfer.agenda import Agenda, Job
 from gpustack_models.store.transfer.connection import Dialer
 from gpustack_models.store.transfer.content import Content, Events
 from gpustack_models.store.transfer.finish import Finisher
-from gpustack_models.store.transfer.gate import Gate
+from gpustack_models.store.transfer.gate import REQUEST_WORTH, Gate
 from gpustack_models.store.transfer.partial import PartialFile
 from gpustack_models.store.transfer.ranges import Segment
 from gpustack_models.store.transfer.receive import Line, Receiver
@@ -153,6 +153,8 @@ class Attempt:
                 self._do(job, receiver)
             finally:
                 wall, cpu = self._shared.clock() - wall, time.thread_time() - cpu
+                if job.small:
+                    self._gate.worked(job.todo.want.size + REQUEST_WORTH, wall, wall - cpu)
                 with self._gate.changed:
                     self._gate.leave(self)
                     if job.small and self._agenda.ended_small(wall, cpu):

@@ -65,8 +65,12 @@ class Climb:
         self._rest = 0
         self._next_rest = _REST[0]
 
-    def look(self, rate: float, *, full: bool) -> int:
-        """One interval ended at this rate of work; `full` when every allowed stream was busy. Returns the level."""
+    def look(self, rate: float, *, full: bool, waiting: bool = True) -> int:
+        """One interval ended at this rate of work; returns the level.
+
+        `full` when every allowed stream ran, `waiting` when they mostly waited for the network: else this machine is
+        what is slow, and no stream is added.
+        """
         if not full or rate <= 0:
             return self.level
         if self._settling:
@@ -75,7 +79,7 @@ class Climb:
         elif self._trial is not None:
             self._judge(rate, *self._trial)
         else:
-            self._cruise(rate)
+            self._cruise(rate, waiting=waiting)
         return self.level
 
     def throttled(self) -> int:
@@ -83,14 +87,14 @@ class Climb:
         self._settle_at(max(1, self.level // 2))
         return self.level
 
-    def _cruise(self, rate: float) -> None:
+    def _cruise(self, rate: float, *, waiting: bool) -> None:
         self._collapsed = self._collapsed + 1 if rate < self._best * _COLLAPSE else 0
         if self._collapsed >= _COLLAPSED_LOOKS and self.level > self._first:
             self._try(self._first, rate)
             return
         self._best = max(rate, self._best * _MEMORY)
         self._rest -= 1
-        if self._rest < 0 and self.level < self.limit and not self._collapsed:
+        if self._rest < 0 and self.level < self.limit and waiting and not self._collapsed:
             self._try(min(self.limit, self.level * 2 if self._doubling else self.level + 1), rate)
 
     def _try(self, level: int, rate: float) -> None:

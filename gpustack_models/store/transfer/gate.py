@@ -6,19 +6,17 @@ Refuses to know what is fetched; an attempt is only somebody who wants a share.
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Hashable
 
-from gpustack_models.store.hashing import available_cores
 from gpustack_models.store.sources import Limits
 from gpustack_models.store.transfer.budget import INTERVAL, Bucket, Climb
 
 #: What a request costs beside its bytes, in bytes: so that many small files count as the work that they are.
 REQUEST_WORTH = 64 << 10
 
-#: From this share of every core on, the processors are what is short.
-_BUSY = 0.85
+#: Streams that wait for the network for less than this share of their time are held back by this machine.
+_WAITING = 0.5
 
 Host = tuple[str, str, int]
 
@@ -27,12 +25,9 @@ class Gate:
     """Shared by threads. `changed` guards the streams and is notified when one more may run.
 
     Its holder may call `may_enter`, `enter`, `leave`, `should_yield`; everything else locks by itself.
-    `worked` gives the processor seconds of this process so far.
     """
 
-    def __init__(
-        self, limits: Limits, clock: Callable[[], float], worked: Callable[[], float] = time.process_time
-    ) -> None:
+    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
         self.changed = threading.Condition()
         self._clock = clock
         self._climb = Climb(limits.concurrency)
@@ -42,9 +37,8 @@ class Gate:
         self._shedding = 0
         self._counting = threading.Lock()
         self._bucket = Bucket(limits.bytes_per_second, clock())
-        self._work = 0
-        self._worked = worked
-        self._looked = (clock(), worked(), 0)
+        self._looked = clock()
+        self._work, self._seconds, self._waited = 0, 0.0, 0.0
         self._holds: dict[Host, float] = {}
 
     @property
@@ -96,23 +90,26 @@ class Gate:
                 del self._streams[who]
             self.changed.notify_all()
 
-    def worked(self, count: int) -> None:
-        """Bytes arrived, or REQUEST_WORTH for a request answered."""
+    def worked(self, count: int, seconds: float, waited: float) -> None:
+        """A stream got so many bytes (REQUEST_WORTH for a request) in so many seconds, of which it waited some."""
         with self._counting:
             self._work += count
+            self._seconds += seconds
+            self._waited += waited
 
     def look(self) -> None:
         """Follow the rate: called now and then, by anybody."""
         with self.changed:
             now = self._clock()
-            since, worked, before = self._looked
-            if now - since < INTERVAL:
+            passed = now - self._looked
+            if passed < INTERVAL:
                 return
-            self._looked = (now, self._worked(), self._work)
-            # More streams bring nothing when this machine's processors are what is short.
-            busy = (self._looked[1] - worked) / (now - since) / available_cores()
-            full, level = self._total >= self.level and busy < _BUSY, self.level
-            if self._climb.look((self._work - before) / (now - since), full=full) > level:
+            self._looked = now
+            with self._counting:
+                rate, waiting = self._work / passed, self._waited >= _WAITING * self._seconds
+                self._work, self._seconds, self._waited = 0, 0.0, 0.0
+            level = self.level
+            if self._climb.look(rate, full=self._total >= level, waiting=waiting) > level:
                 self.changed.notify_all()
 
     def throttled(self) -> None:

@@ -98,7 +98,6 @@ class Receiver:
                 if not count:
                     raise GsmError(Reason.SOURCE_UNAVAILABLE, "the body ended early")
                 filled += count
-            self._line.gate.worked(size + REQUEST_WORTH)
             self._check_end(answer, size)
             self._line.supply.answered(supplier)
         finally:
@@ -151,11 +150,12 @@ class Receiver:
 
     def _pump(self, answer: Answer, content: Content, segment: Segment, supplier: Supplier, end: int) -> None:
         line, buffer = self._line, self._buffer
-        line.gate.worked(REQUEST_WORTH)
-        filled, began = 0, line.clock()
+        line.gate.worked(REQUEST_WORTH, 0.0, 0.0)
+        filled, began, waited = 0, line.clock(), 0.0
         while not line.over():
             content.await_room(segment)
             most = min(end - segment.position, segment.left, len(buffer))
+            asked = line.clock()
             try:
                 count = self._read(answer, supplier, filled, most) if filled < most else 0
             except GsmError:
@@ -164,11 +164,14 @@ class Receiver:
                 raise
             filled += count
             now = line.clock()
+            waited += now - asked
             if filled >= _RUN or filled >= most or not count or now - began >= _RUN_SECONDS:
                 if segment.position + filled == content.ranges.size:
                     self._check_end(answer, content.ranges.size)
                 self._keep(content, segment, filled)
-                filled, began = 0, now
+                now = line.clock()
+                line.gate.worked(filled, now - began, waited)
+                filled, began, waited = 0, now, 0.0
                 if not segment.left or segment.position >= end or line.should_yield():
                     return
                 if not count:
@@ -177,7 +180,6 @@ class Receiver:
     def _keep(self, content: Content, segment: Segment, filled: int) -> None:
         if filled:
             content.store(segment, self._buffer[:filled])
-            self._line.gate.worked(filled)
 
     def _read(self, answer: Answer, supplier: Supplier, start: int, end: int) -> int:
         line = self._line

@@ -11,17 +11,17 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpustack_models.core.network import HttpOptions
 from gpustack_models.errors import GsmError, Reason
 from gpustack_models.store.handles import Dir, storing
 from gpustack_models.store.sources import Fetched, Limits, Source, TransferProgress, TransferReport, Want
-from gpustack_models.store.transfer.agenda import Agenda
-from gpustack_models.store.transfer.attempt import Attempt, Shared
-from gpustack_models.store.transfer.connection import Dialer
 from gpustack_models.store.transfer.gate import Gate
 from gpustack_models.store.transfer.patience import Retry
-from gpustack_models.store.transfer.supply import Supply
+
+if TYPE_CHECKING:
+    from gpustack_models.store.transfer.attempt import Shared
 
 
 class Transfer:
@@ -42,12 +42,16 @@ class Transfer:
         wall: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        limits = limits or Limits()
-        concurrency = max(1, limits.concurrency)
+        self._limits = limits or Limits()
+        self._options = options or HttpOptions()
+        self._trust = trust
         self._retry = retry or Retry()
+        self._clock = clock
+        self._wall = wall
         self._chance = chance
-        dialer = Dialer(options or HttpOptions(), trust, connections=concurrency, read_timeout=limits.stall_seconds)
-        self._shared = Shared(dialer, Gate(limits, clock), clock, wall, concurrency, limits.stall_seconds)
+        self._gate = Gate(self._limits, clock)
+        self._making = threading.Lock()
+        self._made: Shared | None = None
 
     def fetch(
         self,
@@ -74,9 +78,13 @@ class Transfer:
         with storing(f"{partial} cannot be opened"):
             folder = Dir.at(str(partial))
         try:
-            supply = Supply(sources, self._retry, self._shared.gate, self._chance)
-            agenda = Agenda(tuple(distinct.values()), supply, self._shared.clock)
-            attempt = Attempt(self._shared, folder, agenda, supply, on_file, progress)
+            from gpustack_models.store.transfer.agenda import Agenda
+            from gpustack_models.store.transfer.attempt import Attempt
+            from gpustack_models.store.transfer.supply import Supply
+
+            supply = Supply(sources, self._retry, self._gate, self._chance)
+            agenda = Agenda(tuple(distinct.values()), supply, self._clock)
+            attempt = Attempt(self._shared(), folder, agenda, supply, on_file, progress)
             return attempt.run(stop or threading.Event())
         except GsmError as error:
             if error.reason is Reason.INVALID_INPUT:
@@ -87,4 +95,18 @@ class Transfer:
 
     def close(self) -> None:
         """Close the connections that wait for a next request."""
-        self._shared.dialer.close()
+        with self._making:
+            if self._made is not None:
+                self._made.dialer.close()
+
+    def _shared(self) -> Shared:
+        # urllib3 is worth its import only when there is something to fetch.
+        from gpustack_models.store.transfer.attempt import Shared
+        from gpustack_models.store.transfer.connection import Dialer
+
+        with self._making:
+            if self._made is None:
+                streams, stall = max(1, self._limits.concurrency), self._limits.stall_seconds
+                dialer = Dialer(self._options, self._trust, connections=streams, read_timeout=stall)
+                self._made = Shared(dialer, self._gate, self._clock, self._wall, streams, stall)
+            return self._made

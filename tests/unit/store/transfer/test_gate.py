@@ -16,21 +16,17 @@ from gpustack_models.store.transfer.gate import Gate
 
 @dataclass
 class Clock:
-    """A clock that is set, and processors that did nothing."""
+    """A clock that is set."""
 
     now: float = 0.0
-    busy: float = 0.0
 
     def __call__(self) -> float:
         return self.now
 
-    def worked(self) -> float:
-        return self.busy
-
 
 def gate_of(concurrency: int = 8) -> tuple[Gate, Clock]:
     clock = Clock()
-    return Gate(Limits(concurrency), clock, clock.worked), clock
+    return Gate(Limits(concurrency), clock), clock
 
 
 def fill(gate: Gate, who: str) -> int:
@@ -58,26 +54,24 @@ def test_never_more_streams_than_the_level(limit: int, steps: list[tuple[str, bo
             assert len(running) <= gate.level <= limit
 
 
-def earn(gate: Gate, clock: Clock, per_stream: int, looks: int, streams: int) -> None:
+def earn(gate: Gate, clock: Clock, looks: int, *, waited: float = 0.9) -> None:
     for _ in range(looks):
         clock.now += 0.5
-        gate.worked(per_stream * streams)
+        gate.worked(gate.level << 20, 1.0, waited)
         gate.look()
 
 
 def test_streams_that_earn_are_joined_by_more() -> None:
     gate, clock = gate_of()
     assert fill(gate, "a") == 2
-    earn(gate, clock, 1 << 20, 3, 2)
+    earn(gate, clock, 3)
     assert gate.level == 4
 
 
-def test_streams_that_the_processors_hold_back_are_not() -> None:
+def test_streams_that_this_machine_holds_back_are_not() -> None:
     gate, clock = gate_of()
     fill(gate, "a")
-    for _ in range(6):
-        clock.busy += 64.0  # as much as any number of cores gives
-        earn(gate, clock, 1 << 20, 1, 2)
+    earn(gate, clock, 6, waited=0.3)
     assert gate.level == 2
 
 
@@ -107,7 +101,7 @@ def test_an_attempt_with_nothing_to_fetch_holds_nobody_up() -> None:
 def test_a_throttled_level_sheds_only_what_is_too_much() -> None:
     gate, clock = gate_of()
     fill(gate, "a")
-    earn(gate, clock, 1 << 20, 3, 2)
+    earn(gate, clock, 3)
     assert fill(gate, "a") == 2
     gate.throttled()
     assert [gate.should_yield("a") for _ in range(4)] == [True, True, False, False]
