@@ -63,10 +63,19 @@ class Store:
     def digest(self, prefix: str, *, published: bool = False) -> str:
         """The one known digest that begins with `prefix` (with or without `sha256:`).
 
-        Raises GsmError(NotFound) for none, InvalidInput for several.
+        Raises GsmError(NotFound) for none (saying when it is known and not `published`), InvalidInput for several.
         """
         with storing("the store cannot be listed"):
-            return match(prefix, self.trees.digests() if published else self.known())
+            known = self.known()
+            visible = set(self.trees.digests()) if published else known
+        if published and not any(digest.startswith(_written_out(prefix)) for digest in visible):
+            full = match(prefix, known)
+            raise GsmError(
+                Reason.NOT_FOUND,
+                f"{full} is not published: an unfinished pull, or a tree that was found broken",
+                hint="gsm node-store ls says how it stands; a pull, or verify --repair, completes it",
+            )
+        return match(prefix, visible)
 
     def usage(self) -> Usage:
         """The filesystem's size and use, in bytes."""
@@ -84,7 +93,7 @@ class Store:
 
 def match(prefix: str, digests: Iterable[str]) -> str:
     """The one digest that begins with a prefix. Raises GsmError(NotFound, InvalidInput)."""
-    wanted = prefix if prefix.startswith("sha256:") else f"sha256:{prefix}"
+    wanted = _written_out(prefix)
     if not prefix.removeprefix("sha256:"):
         raise GsmError(Reason.INVALID_INPUT, f"{prefix!r} is no part of a digest", hint="gsm node-store ls lists them")
     found = sorted(digest for digest in digests if digest.startswith(wanted))
@@ -97,3 +106,7 @@ def match(prefix: str, digests: Iterable[str]) -> str:
             hint="give more of it",
         )
     return found[0]
+
+
+def _written_out(prefix: str) -> str:
+    return prefix if prefix.startswith("sha256:") else f"sha256:{prefix}"

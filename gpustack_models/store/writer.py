@@ -136,12 +136,13 @@ class Writer(Store):
             return found
 
     def pin(self, digest: str, note: str = "") -> Pin:
-        """Keep a digest from every collection, published or not yet."""
+        """Keep a digest from every collection, published or not yet; pinned again, a note that is not given stays."""
         with self.guard, storing(f"{digest} cannot be pinned"):
-            pin = Pin(digest, self.clock.now(), note)
+            before = self.ledger.get(Pin, digest)
+            pin = Pin(digest, self.clock.now(), note or (before.note if before else ""))
             self.ledger.put(pin)
             self._changed()
-        self.log("pinned", digest, note=note)
+        self.log("pinned", digest, note=pin.note)
         return pin
 
     def unpin(self, digest: str) -> bool:

@@ -53,8 +53,9 @@ def import_(
     timeout: options.Timeout = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Publish a tree from files that are on this disk already, after hashing every byte of them.
+    """Publish a tree from files that are on this disk already, after hashing every byte that is taken in.
 
+    A file whose content the store holds already ("held") is neither needed nor read; `gsm verify` judges a folder.
     Files come in as reflinks where the filesystem can, else as hard links: no byte is written twice. A hard link makes
     the file read-only where it is, since both names are one file; another user's file, a file that is open for
     writing, and any file with --copy, is copied.

@@ -34,6 +34,23 @@ def test_references_and_pins_outlive_a_restart(root: Path, clock: MovedClock) ->
         assert not writer.unpin(second)
 
 
+def test_a_note_stays_when_a_pin_is_written_again_without_one(writer: Writer) -> None:
+    digest = put(writer, {"a": b"1"}).digest
+    writer.pin(digest, "why")
+    assert writer.pin(digest).note == "why"
+    assert writer.pin(digest, "because").note == "because"
+
+
+def test_a_digest_that_is_not_published_is_told_from_one_that_is_unknown(writer: Writer) -> None:
+    digest = put(writer, {"a": b"1"}).digest
+    writer.pin("sha256:" + "0" * 64, "for later")
+    assert writer.digest(digest[:12], published=True) == digest
+    for prefix, words in (("sha256:0", "is not published"), ("0000", "is not published"), ("sha256:zz", "nothing by")):
+        with pytest.raises(GsmError, match=words) as caught:
+            writer.digest(prefix, published=True)
+        assert caught.value.reason is Reason.NOT_FOUND
+
+
 def test_a_target_is_referenced_once(writer: Writer, clock: MovedClock) -> None:
     first, second = put(writer, {"a": b"1"}).digest, put(writer, {"a": b"2"}).digest
     target = "/var/lib/kubelet/pods/" + "x" * 3000
