@@ -122,16 +122,18 @@ class SmallPace:
     """Whether small files are worth several streams: they are while a stream mostly waits for the network.
 
     Near a fast server the interpreter is what is busy, and several threads in it only hand its lock around. So the
-    first few files are fetched by one stream, and tell.
+    first files are fetched by one stream, and tell: three of a far server, a few more of a near one.
     """
 
-    TRIAL = 8
+    FAR, FAR_SECONDS = 3, 0.01
+    NEAR = 8
     #: How many times its own work a stream waits, at least, before others pay.
     WORTH = 3.0
 
     def __init__(self) -> None:
         self._running = 0
         self._waits: list[float] = []
+        self._works: list[float] = []
         self._many = False
 
     @property
@@ -148,9 +150,13 @@ class SmallPace:
         self._running -= 1
         if self._many:
             return False
-        self._waits.append((wall - cpu) / max(cpu, 1e-6))
-        if len(self._waits) < self.TRIAL:
-            return False
-        self._many = median(self._waits) >= self.WORTH
-        self._waits.clear()
+        self._waits.append(wall - cpu)
+        self._works.append(cpu)
+        wait = median(self._waits)
+        if len(self._waits) >= self.FAR and wait >= self.FAR_SECONDS:
+            self._many = True
+        elif len(self._waits) >= self.NEAR:
+            self._many = wait > 0 and wait >= self.WORTH * median(self._works)
+            self._waits.clear()
+            self._works.clear()
         return self._many
