@@ -63,4 +63,6 @@ def age(then: Instant, now: Instant) -> float:
     """
     if then.boot and then.boot == now.boot:
         return max(0.0, now.uptime - then.uptime)
+    if then.boot and now.boot and then.wall > now.wall:
+        return now.uptime  # a clock was wrong, then or now; but it was before this boot
     return max(0.0, now.wall - then.wall)

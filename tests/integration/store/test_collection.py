@@ -177,7 +177,8 @@ def test_what_went_is_told(root: Path, writer: Writer, clock: MovedClock) -> Non
         pytest.param(-900 * DAY, 0, False, False, id="set back"),
         pytest.param(-900 * DAY, 600, False, True, id="set back, and ten minutes passed"),
         pytest.param(0, 600, True, True, id="a reboot, and ten minutes passed"),
-        pytest.param(-900 * DAY, 600, True, False, id="a reboot, and the clock lost"),
+        pytest.param(-900 * DAY, 599, True, False, id="a reboot, and the clock lost"),
+        pytest.param(-900 * DAY, 600, True, True, id="a reboot, the clock lost, and ten minutes passed"),
     ],
 )
 @pytest.mark.parametrize("restart", [False, True], ids=["same process", "another process"])

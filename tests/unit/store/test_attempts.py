@@ -54,6 +54,12 @@ def test_no_clock_blocks_longer_than_the_backoff(count: int, failed: float, aske
     assert 0 <= wait <= backoff(count)
 
 
+def test_a_clock_that_was_ahead_at_an_earlier_boot_blocks_no_longer_than_the_backoff() -> None:
+    failure = Failure(DIGEST, 1, Reason.SOURCE_UNAVAILABLE, "", Instant(4e9, "one", 5.0))
+    assert retry_in(failure, Instant(1.7e9, "two", 20.0)) == 40
+    assert retry_in(failure, Instant(1.7e9, "two", 60.0)) == 0
+
+
 @pytest.mark.parametrize("reason", [Reason.INVALID_REQUEST, Reason.CANCELED])
 def test_what_does_not_back_off(reason: Reason) -> None:
     assert next_failure(None, DIGEST, GsmError(reason, "x"), Instant(0)) is None
