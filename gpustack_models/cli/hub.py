@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gpustack_models.cli import lazy, options
-from gpustack_models.cli.output import Output
+from gpustack_models.cli.output import Output, printable
 from gpustack_models.errors import GsmError, Reason, missing_extra
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ def serve(
 
 
 def _line(request: Request) -> str:
-    # The query of a link to the second origin is a credential for what it links to.
-    return str(replace(request, query={}) if request.origin == "cdn" else request)
+    # The query of a link to the second origin is a credential for what it links to; and a path may hold line feeds.
+    return printable(str(replace(request, query={}) if request.origin == "cdn" else request))
 
 
 def _faults(path: Path) -> tuple[Fault, ...]:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
+import urllib.error
+import urllib.request
 from pathlib import Path
+
+import pytest
 
 from tests.integration.cli.conftest import COMMAND, Gsm
 from tests.integration.conftest import write_tree
@@ -37,6 +41,10 @@ def test_it_serves_both_clients_until_interrupted(gsm: Gsm, environment: dict[st
             ran = gsm("resolve", "org/tiny", "ms://org/tiny", "-o", "json", env=variables)
             assert [item["fileCount"] for item in ran.json] == [3, 3]
             assert gsm("resolve", "org/tiny@gone", "--timeout", "1", env=variables).status == 12
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(
+                    f"{variables['HF_ENDPOINT']}/%1b%5b2J%0ahub%20GET%20/forged%20200%200", timeout=20
+                )
             asked = {
                 **environment,
                 **variables,
@@ -52,6 +60,7 @@ def test_it_serves_both_clients_until_interrupted(gsm: Gsm, environment: dict[st
     assert (process.returncode, out) == (130, "")
     assert "serving 1 of " in err
     assert "GET /api/models/org/tiny/revision/main 200" in err
+    assert "GET /?[2J?hub GET /forged 200 0 404" in err
     assert "Signature" not in err
     assert "hf_planted" not in err
 
