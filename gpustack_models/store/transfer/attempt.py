@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from gpustack_models.core.manifest import FileDigest
 from gpustack_models.errors import GsmError, Reason
 from gpustack_models.store.handles import Dir, storage_error, storing
 from gpustack_models.store.hashing import BOTH, CHUNK, Hasher, available_cores
@@ -21,16 +20,16 @@ from gpustack_models.store.transfer.connection import Dialer
 from gpustack_models.store.transfer.content import Content, Events
 from gpustack_models.store.transfer.finish import Finisher
 from gpustack_models.store.transfer.gate import REQUEST_WORTH, Gate
+from gpustack_models.store.transfer.outcomes import Ends, Outcomes
 from gpustack_models.store.transfer.partial import PartialFile
 from gpustack_models.store.transfer.ranges import Segment
 from gpustack_models.store.transfer.receive import Line, Receiver
-from gpustack_models.store.transfer.supply import Supplier, Supply, Todo
+from gpustack_models.store.transfer.supply import Supply, Todo
 
 #: Up to here both digests of a content are computed, so that it is found by either name.
 BOTH_NAMES = 16 << 20
 _TICK_SECONDS = 0.2
 _JOIN_SECONDS = 5.0
-_TELL_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,6 @@ class Attempt:
         self._gate = shared.gate
         self._folder = folder
         self._supply = supply
-        self._progress = progress
-        self._telling = threading.Lock()
         self._ended = threading.Event()
         self._error: BaseException | None = None
         self._agenda = agenda
@@ -70,7 +67,8 @@ class Attempt:
         self._receivers: list[Receiver] = []
         self._cores = available_cores()
         self._finisher = Finisher(on_file, self._fail)
-        self._events = Events(self._verified, self._wake, self._finisher.save, self._whole, self._ended.is_set)
+        self._outcomes = Outcomes(folder, supply, self._finisher, progress, Ends(self._again, self._done, self._fail))
+        self._events = Events(self._outcomes.verified, self._wake, self._finisher.save, self._whole, self._ended.is_set)
         self._line = Line(
             shared.dialer,
             shared.gate,
@@ -104,7 +102,7 @@ class Attempt:
         """An empty file needs no request."""
         for want in self._agenda.empty:
             with storing(f"{want.path} cannot be written"):
-                self._keep_small(Todo(want), memoryview(b""), Origin.HUB, set())
+                self._outcomes.small(Todo(want), memoryview(b""), Origin.HUB, set())
         self._finisher.flush()
 
     def _tick(self, stop: threading.Event) -> None:
@@ -187,7 +185,8 @@ class Attempt:
         began = self._shared.clock()
         try:
             if content is None or segment is None:
-                self._fetch_small(todo, job.supplier, receiver)
+                view = receiver.receive_small(todo, job.supplier)
+                self._outcomes.small(todo, view, job.supplier.origin, {job.supplier.index})
             else:
                 content.origin = job.supplier.origin
                 receiver.receive(content, segment, job.supplier)
@@ -209,7 +208,9 @@ class Attempt:
         with storing(f"{want.path} cannot be written"):
             partial = PartialFile(self._folder, want)
             hasher, verified = partial.resume(
-                Hasher(algorithms, want.size), self._ended.is_set, lambda count: self._tell(todo, count, origin)
+                Hasher(algorithms, want.size),
+                self._ended.is_set,
+                lambda count: self._outcomes.tell(todo, count, origin),
             )
         content = Content(todo, partial, hasher, verified, self._events)
         with self._gate.changed:
@@ -218,58 +219,6 @@ class Attempt:
             self._whole(content)
         return content, segment
 
-    def _fetch_small(self, todo: Todo, supplier: Supplier, receiver: Receiver) -> None:
-        view = receiver.receive_small(todo, supplier)
-        self._keep_small(todo, view, supplier.origin, {supplier.index})
-
-    def _keep_small(self, todo: Todo, view: memoryview, origin: Origin, contributors: set[int]) -> None:
-        want = todo.want
-        hasher = Hasher(BOTH, want.size)
-        hasher.update(view)
-        digests = hasher.digests()
-        if want.digest not in digests:
-            self._mismatch(todo, contributors, digests, kept=False)
-            return
-        partial = PartialFile(self._folder, want)
-        try:
-            partial.empty()
-            partial.write(view, 0)
-        finally:
-            partial.close()
-        self._tell(todo, want.size, origin)
-        self._finisher.hand_small(Fetched(want, partial.path, digests, origin, synced=False), self._done)
-
-    # Whoever hashed the last byte.
-
-    def _whole(self, content: Content) -> None:
-        with self._gate.changed:
-            self._agenda.open.remove(content)
-        digests = content.hasher.digests()
-        if content.todo.want.digest in digests:
-            self._finisher.hand_over(content, digests, self._done)
-            return
-        with storing(f"{content.todo.want.path} cannot be discarded"):
-            content.partial.discard()
-            content.partial.close()
-        self._mismatch(content.todo, content.contributors, digests, kept=bool(content.kept))
-
-    def _mismatch(self, todo: Todo, contributors: set[int], digests: Sequence[FileDigest], *, kept: bool) -> None:
-        """The content is not what was asked for: the hub's error, when every byte of it was the hub's."""
-        want = todo.want
-        self._supply.distrust(contributors, want.digest)
-        if not kept and self._supply.origins(contributors) <= {Origin.HUB}:
-            got = next(digest for digest in digests if digest.algorithm is want.digest.algorithm)
-            names = ", ".join(self._supply.suppliers[index].name for index in sorted(contributors)) or "an empty file"
-            self._fail(
-                GsmError(
-                    Reason.INTEGRITY_MISMATCH,
-                    f"{want.path}: the bytes from {names} are {got}, and the manifest says {want.digest}",
-                    hint="nothing of this file was kept; ask who publishes it",
-                )
-            )
-            return
-        self._again(todo)
-
     # From any thread.
 
     def _again(self, todo: Todo) -> None:
@@ -277,17 +226,10 @@ class Attempt:
             self._agenda.again(todo)
             self._gate.changed.notify()
 
-    def _verified(self, content: Content) -> None:
-        if content.ranges.verified - content.todo.told >= _TELL_BYTES or content.ranges.done:
-            self._tell(content.todo, content.ranges.verified, content.origin)
-
-    def _tell(self, todo: Todo, verified: int, origin: Origin) -> None:
-        if self._progress is None:
-            return
-        with self._telling:
-            if verified > todo.told or not todo.want.size:
-                todo.told = verified
-                self._progress(todo.want, verified, origin)
+    def _whole(self, content: Content) -> None:
+        with self._gate.changed:
+            self._agenda.open.remove(content)
+        self._outcomes.whole(content)
 
     def _done(self) -> None:
         with self._gate.changed:
