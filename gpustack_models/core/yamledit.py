@@ -97,7 +97,9 @@ def _splice(text: str, root: _Node, edit: Set, name: str) -> tuple[int, int, str
 def _child(node: _Node, key: str | int) -> _Node:
     if isinstance(key, int):
         return node.value[key]
-    return next(value for name, value in node.value if name.value == key)
+    # None for what comes out of a merge: it is written elsewhere, for others too.
+    members = node.value if isinstance(node, MappingNode) else []
+    return next((value for name, value in members if name.value == key), None)
 
 
 def _replaced(text: str, member: tuple[_Node, _Node], value: str) -> tuple[int, int, str]:

@@ -51,7 +51,7 @@ def _hugging_face(data: bytes, name: str) -> list[Entry]:
 def _model_scope(data: bytes, name: str) -> list[Entry]:
     try:
         listed = _ENVELOPE.decode(data).data.files
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise GsmError(Reason.INVALID_INPUT, f"{name} is not a saved listing of ModelScope", hint=HINT) from error
     if len(listed) >= TRUNCATED_AT:
         message = f"{name} has {len(listed)} entries: ModelScope cut it off there"

@@ -66,6 +66,8 @@ def test_several_edits_of_several_documents() -> None:
 REFUSED = {
     "an-alias": ("x: &here main\na: *here\n", ("a",)),
     "behind-an-alias": ("x: &here {b: 1}\na: *here\n", ("a", "b")),
+    "behind-a-merge": ("a:\n  <<: {b: {c: 1}}\n", ("a", "b", "c")),
+    "deep-behind-a-merge": ("a:\n  <<: {b: {c: {d: 1}}}\n", ("a", "b", "c", "d")),
     "no-place": ("a: {}\n", ("a", "z")),
     "not-a-map": ("a: 1\n", ("a", "z")),
 }
