@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -82,6 +82,16 @@ def root_of(root: Path | None, environment: Mapping[str, str] = os.environ) -> P
         return expanded(root)
     cache = environment.get("XDG_CACHE_HOME")
     return (expanded(Path(cache)) if cache else home() / ".cache") / "gpustack-models"
+
+
+def peers_of(urls: Sequence[str] | None) -> tuple[str, ...]:
+    """The addresses of --from. Raises GsmError(InvalidInput) for what no peer can be asked at."""
+    from gpustack_models.core.location import is_plain, without_query
+
+    for url in urls or ():
+        if not is_plain(url):
+            raise usage(f"--from {without_query(url)!r:.300} is not the address of a peer", "write http(s)://host:port")
+    return tuple(urls or ())
 
 
 def watermarks(high: int, low: int) -> Watermarks:

@@ -83,7 +83,7 @@ def pull(
         root=common.root_of(root),
         watermarks=common.watermarks(high, low),
         limits=Limits(concurrency, common.size(limit_rate, "--limit-rate")),
-        peers=tuple(peers or ()),
+        peers=common.peers_of(peers),
         now=now,
     )
     wanted = pulling.resolve(

@@ -56,7 +56,7 @@ def verify(
     from gpustack_models.cli.output import Output
     from gpustack_models.workflows import mend
 
-    out, place = Output(quiet), common.root_of(root)
+    out, place, asked = Output(quiet), common.root_of(root), common.peers_of(peers)
     with ExitStack() as stack:
         store = _opened(out, place, repair, stack)
         full = [store.digest(digest) for digest in digests or []]
@@ -69,7 +69,7 @@ def verify(
         repaired = None
         if repair and again:
             ask = Asking(endpoint, token_file, timeout)
-            repaired = repairing.repair(out, place, store, again, tuple(peers or ()), ask, stack)
+            repaired = repairing.repair(out, place, store, again, asked, ask, stack)
     return repairing.show(out, output, found, repaired)
 
 

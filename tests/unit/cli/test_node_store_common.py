@@ -63,6 +63,22 @@ def test_where_the_store_is(given: Path | None, environment: dict[str, str], pla
 
 
 @pytest.mark.parametrize(
+    "url",
+    ["", "gpu-1", "file:///etc", "http://[::1", "http://a:99999", "http://u:secret@a/?token=secret", "http://a/é"],
+)
+def test_no_peer(url: str) -> None:
+    with pytest.raises(GsmError) as refused:
+        common.peers_of(["http://gpu-1:8300", url])
+    assert refused.value.reason is Reason.INVALID_INPUT
+    assert "secret" not in f"{refused.value.message} {refused.value.hint}"
+
+
+def test_peers() -> None:
+    assert common.peers_of(["http://gpu-1:8300", "https://[::1]/below"]) == ("http://gpu-1:8300", "https://[::1]/below")
+    assert common.peers_of(None) == ()
+
+
+@pytest.mark.parametrize(
     ("seconds", "shown"), [(0, "0 s"), (59.4, "59 s"), (60, "1 min"), (5400, "2 h"), (3 * 86_400, "3 d")]
 )
 def test_spans(seconds: float, shown: str) -> None:
