@@ -23,12 +23,19 @@ class _Dumper(yaml.SafeDumper):
         value, tag = getattr(self.event, "value", ""), getattr(self.event, "tag", None)
         if tag == _TEXT and not style and not is_text(value):
             style = "'"
-        # An apostrophe would have to be doubled between apostrophes.
-        return '"' if style == "'" and "'" in value else style
+        # Only between quotes can a letter be escaped; and an apostrophe would have to be doubled between apostrophes.
+        escaped = not value.replace("\n", "").isprintable()
+        return '"' if escaped or (style == "'" and "'" in value) else style
 
 
 def dump(value: Any) -> str:
     """A value as one YAML document in block style, keys in the order given."""
-    return yaml.dump(
+    text: str = yaml.dump(
         value, Dumper=_Dumper, default_flow_style=False, sort_keys=False, allow_unicode=True, width=1 << 20
     )
+    return text if text.replace("\n", "").isprintable() else "".join(map(_safe, text))
+
+
+def _safe(letter: str) -> str:
+    # What YAML takes as it is and a terminal obeys or hides, such as a mark that turns the direction of writing.
+    return letter if letter.isprintable() or letter == "\n" else f"\\U{ord(letter):08X}"

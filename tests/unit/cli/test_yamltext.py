@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,8 +22,19 @@ _VALUES = st.recursive(
 
 @given(st.dictionaries(_TEXTS, _VALUES, min_size=1))
 def test_what_is_printed_is_read_back(value: dict[str, object]) -> None:
-    (document,) = read(dump(value).encode(), "x")
+    text = dump(value)
+    (document,) = read(text.encode(), "x")
     assert document.value == value
+    assert text.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    "text", ["\x1b[2J", "a\x9b31m", "\u202eb\nc", "\u2028", "\ufeff", "\U000e0001", "it's \u202e"], ids=ascii
+)
+def test_nothing_of_it_is_a_terminal_s_command(text: str) -> None:
+    printed = dump({text: [text]})
+    assert printed.replace("\n", "").isprintable()
+    assert yaml.safe_load(printed) == {text: [text]}
 
 
 @pytest.mark.parametrize(
