@@ -7,6 +7,7 @@ Refuses to call a run passed in which anything visible was not whole, or a pull 
 from __future__ import annotations
 
 import argparse
+import glob
 import os
 import random
 import select
@@ -103,10 +104,10 @@ class Torture:
         aim = self._chance.choice(AIMS if command[0] == "pull" else ("", "trash/*"))
         longest = 0.004 if aim else self._usual * (1.1 if command[0] == "pull" else 0.2)
         delay = self._chance.uniform(0, longest)
-        before = set(self._store.glob(aim)) if aim else set()
+        before = self._there(aim)
         began = time.monotonic()
         process = os.pidfd_open(self._zygote.start(self._environment, "node-store", *command))
-        while aim and not set(self._store.glob(aim)) - before and not select.select([process], [], [], 0)[0]:
+        while aim and not self._there(aim) - before and not select.select([process], [], [], 0)[0]:
             pass
         time.sleep(delay)
         with suppress(ProcessLookupError):  # by a handle: the number of an ended one may be another's already
@@ -122,6 +123,10 @@ class Torture:
             self._note_what_is_left()
         how = f"killed after {1000 * at:.0f} ms" if status else "ended before the kill"
         return f"{command[0]} {how}" + (f" (at {aim})" if aim else "")
+
+    def _there(self, aim: str) -> set[str]:
+        # Not Path.glob, which fails when a folder goes while it looks.
+        return set(glob.glob(f"{self._store}/{aim}")) if aim else set()
 
     def _note_what_is_left(self) -> None:
         if not (self._store / "format").exists():
