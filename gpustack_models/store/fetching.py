@@ -6,7 +6,7 @@ Refuses to begin what does not fit, and to fetch a file that another attempt fet
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -146,9 +146,22 @@ class Fetching:
                     continue
             if not mine:
                 return
-            self._run_transfer([wants[digest] for digest in mine])
+            if missing := self._still_missing(wants[digest] for digest in mine):
+                self._run_transfer(missing)
             with shared.changed:
                 shared.flights.release(attempt)
+
+    def _still_missing(self, wants: Iterable[Want]) -> list[Want]:
+        """Those that no other attempt brought between this one's look at the blobs and its claim."""
+        missing: list[Want] = []
+        held: list[Want] = []
+        with storing(f"what is held of {self._attempt.digest} cannot be told"):
+            for want in wants:
+                (held if self._held(want.digest, want.size) else missing).append(want)
+        with self._shared.changed:
+            for want in held:
+                self._attempt.left.pop(want.digest, None)
+        return missing
 
     def _run_transfer(self, wants: Sequence[Want]) -> None:
         offers = [offer for offer in self._attempt.offers if offer.key not in self._spent]

@@ -151,7 +151,9 @@ def test_every_reason_comes_over_the_wire(hub: LocalHub, name: str, kind: HubKin
     if row.fault:
         hub.fault(row.fault, LISTING[kind] if row.path == "listing" else row.path, **row.options)
     waits = row.fault in ("silence", "stall_body")
-    with asking(hub, kind, token, read_timeout=1 if waits else 60, retries=0 if waits else 1) as asked, pytest.raises(GsmError) as caught:
+    seconds, retries = (1, 0) if waits else (60, 1)
+    asking_it = asking(hub, kind, token, read_timeout=seconds, retries=retries)
+    with asking_it as asked, pytest.raises(GsmError) as caught:
         resolve(asked, row.repository, row.revision or BRANCH[kind], row.patterns, row.expected)
     error = caught.value
     assert error.reason is row.reason
