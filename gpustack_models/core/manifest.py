@@ -49,7 +49,7 @@ _PREFIXES = {algorithm: f"{algorithm}:" for algorithm in Algorithm}
 
 
 # A listing holds 100,000 of each of these two. As msgspec structs they cost a tenth of a dataclass to make and, having
-# nothing that could be a cycle, are not walked by the garbage collector (docs/adr/0003-structs-for-entries.md).
+# nothing that could be a cycle, are not walked by the garbage collector (docs/adr/0001-structs-for-entries.md).
 class FileDigest(msgspec.Struct, frozen=True, order=True, gc=False):
     """A file's own digest: `<algorithm>:<lowercase hex>`."""
 
