@@ -167,7 +167,7 @@ class _Progress:
             if not missing:
                 return
             names = downloads[0].name if len(downloads) == 1 else f"{len(downloads)} models"
-            self._out.note(f"fetching {common.brief(missing)} of {names}")
+            self._out.note(f"{names}: {common.brief(missing)} left to fetch")
             self._advance = self._stack.enter_context(self._out.progress("fetching", missing))
             self._done = {download.digest: download.downloaded for download in downloads}
         for download in downloads:
