@@ -64,7 +64,7 @@ FAULTS: dict[str, list[Behaviour]] = {
 @pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS)
 def test_streams_that_fail_beside_each_other(server: FaultServer, tmp_path: Path, faults: list[Behaviour]) -> None:
     server.then("wide", *faults)
-    got = fetch([WANT], tmp_path, [From(server.url)])
+    got = fetch([WANT], tmp_path, [From(server.url)], transfer=make_transfer(stall=1))
     assert got.content("wide") == WIDE
     assert got.report is not None
     assert got.report.failures == ()

@@ -74,11 +74,16 @@ PASSING: dict[str, Behaviour] = {
 }
 
 
+#: Those that are waited out; no other must be taken for one of them where the machine is slow.
+SILENCES = {"silent before the headers", "stalled in the middle", "headers that drip"}
+
+
 @pytest.mark.parametrize("name", CONTENTS)
-@pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING)
-def test_a_fault_that_passes_is_got_over(server: FaultServer, tmp_path: Path, name: str, fault: Behaviour) -> None:
-    server.then(name, fault)
-    got = fetch([want(name, CONTENTS[name])], tmp_path, [From(server.url)])
+@pytest.mark.parametrize("fault", PASSING)
+def test_a_fault_that_passes_is_got_over(server: FaultServer, tmp_path: Path, name: str, fault: str) -> None:
+    server.then(name, PASSING[fault])
+    transfer = make_transfer(stall=0.5 if fault in SILENCES else 3)
+    got = fetch([want(name, CONTENTS[name])], tmp_path, [From(server.url)], transfer=transfer)
     assert got.content(name) == CONTENTS[name]
     assert len(server.asked(name)) >= 2
     assert got.report is not None
