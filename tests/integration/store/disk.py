@@ -9,6 +9,7 @@ import lzma
 import os
 import stat
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -134,7 +135,16 @@ def mounted(at: Path, *arguments: str) -> Iterator[Path]:
     try:
         yield at
     finally:
-        subprocess.run(["umount", "-l", str(at)], check=True)
+        _unmount(at)
+
+
+def _unmount(at: Path) -> None:
+    until = time.monotonic() + 5
+    while subprocess.run(["umount", str(at)], capture_output=True, check=False).returncode:
+        if time.monotonic() > until:
+            subprocess.run(["umount", "-l", str(at)], check=True)
+            raise AssertionError(f"something still has {at} open")
+        time.sleep(0.05)
 
 
 @contextmanager
