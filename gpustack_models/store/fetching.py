@@ -6,7 +6,7 @@ Refuses to begin what does not fit, and to fetch a file that another attempt fet
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -102,8 +102,12 @@ class Fetching:
         mending.heal(self._writer, manifest)
         return tree
 
+    def untried(self, known: Collection[str]) -> bool:
+        """Whether somebody joined with an offer that is not among the `known` keys and was not tried."""
+        return any(offer.key not in known and offer.key not in self._spent for offer in self._attempt.offers)
+
     def _list(self) -> Manifest:
-        asked: set[str] = set()
+        asked = set(self._spent)
         while offer := next((each for each in self._attempt.offers if each.key not in asked), None):
             self._check_wanted()
             asked.add(offer.key)

@@ -79,7 +79,8 @@ class Materializer:
         with self._changed:
             attempt = self._attempts.get(digest)
             if attempt:
-                if attempt.stop.is_set():  # it winds down; two attempts on one digest would write to one file
+                if attempt.stop.is_set() or attempt.closed:
+                    # It winds down; two attempts on one digest would write to one file.
                     return Answer(download=attempt.download())
                 attempt.join(offers, names, self._monotonic())
                 return Answer(download=attempt.download(), attempt=attempt)
@@ -161,7 +162,7 @@ class Materializer:
 
     def _run(self, attempt: Attempt) -> None:
         try:
-            attempt.tree = Fetching(self._writer, self._transfer, self._watermarks, attempt, self._shared).materialize()
+            attempt.tree = self._materialize(attempt)
         except GsmError as error:
             attempt.error = self._failed(attempt, error)
         except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that waits
@@ -176,6 +177,19 @@ class Materializer:
             with self._changed:
                 attempt.done = True
                 self._changed.notify_all()
+
+    def _materialize(self, attempt: Attempt) -> Tree:
+        """The published tree; who joins while a failure is being decided still has its own offer tried."""
+        fetching = Fetching(self._writer, self._transfer, self._watermarks, attempt, self._shared)
+        while True:
+            known = {offer.key for offer in attempt.offers}
+            try:
+                return fetching.materialize()
+            except GsmError:
+                with self._changed:
+                    attempt.closed = attempt.stop.is_set() or not fetching.untried(known)
+                    if attempt.closed:
+                        raise
 
     def _failed(self, attempt: Attempt, error: GsmError) -> GsmError:
         if attempt.stop.is_set():

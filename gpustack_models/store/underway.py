@@ -41,6 +41,8 @@ class Attempt:
     stopped_by: str = ""
     tree: Tree | None = None
     error: BaseException | None = None
+    #: Its failure is decided: whoever comes now has no part in it, and asks again when it is gone.
+    closed: bool = False
     done: bool = False
 
     def join(self, offers: Iterable[Offer], names: Iterable[str], now: float) -> None:
