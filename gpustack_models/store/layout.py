@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -64,19 +65,26 @@ class Root:
 
     @classmethod
     def _open(cls, path: Path, top: Dir) -> Root:
-        blobs, trees, partial, trash, ledger = (top.sub(name) for name in FOLDERS)
-        _one_filesystem(path, (blobs, trees, partial, trash))
-        with blobs:
-            return cls(
+        with ExitStack() as opened:  # a store that is refused keeps no folder of it open
+
+            def sub(folder: Dir, name: str) -> Dir:
+                return opened.enter_context(folder.sub(name))
+
+            blobs, trees, partial, trash, ledger = (sub(top, name) for name in FOLDERS)
+            _one_filesystem(path, (blobs, trees, partial, trash))
+            root = cls(
                 path=path,
-                top=top.again(),
-                blobs={algorithm: blobs.sub(algorithm.value) for algorithm in Algorithm},
+                top=opened.enter_context(top.again()),
+                blobs={algorithm: sub(blobs, algorithm.value) for algorithm in Algorithm},
                 trees=trees,
                 partial=partial,
                 trash=trash,
                 ledger=ledger,
-                records={name: ledger.sub(name) for name in RECORDS},
+                records={name: sub(ledger, name) for name in RECORDS},
             )
+            opened.pop_all()
+            blobs.close()
+            return root
 
     def __enter__(self) -> Self:
         return self
